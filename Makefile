@@ -1,0 +1,49 @@
+# Two commands set everything up on a machine that has Python 3.10 or newer, make and a way to PyPI:
+#   make demo   classify a real log
+#   make test   lint, types and the whole suite, on every Python here that is supported
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test suite versions lint format bench score clean
+
+demo: $(VENV)/.installed
+	-$(BIN)/vllm-crashsig classify samples/demo/vllm.log
+
+test: lint suite versions
+
+suite: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto
+
+# The suite on the other Pythons of this machine (they are told apart by version; a missing one is no error).
+versions: $(VENV)/.dev
+	$(BIN)/python tests/other_pythons.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/vllm-crashsig catalogue lint
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/scan.py
+
+$(VENV)/.python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; run make PYTHON=/path/to/python3.x")'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

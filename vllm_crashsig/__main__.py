@@ -1,0 +1,5 @@
+"""``python -m vllm_crashsig``."""
+
+from .cli import entry
+
+entry()

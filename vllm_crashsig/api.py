@@ -1,0 +1,47 @@
+"""The functions that most callers need, over one shared classifier."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+
+from .engine import Classifier
+from .report import Report
+from .sources import Source, path_source
+
+
+@lru_cache(maxsize=1)
+def default_classifier() -> Classifier:
+    """The classifier over the built-in catalogue that `classify` and `classify_paths` share."""
+    return Classifier()
+
+
+def classify(log: str | bytes | Iterable[str | bytes]) -> Report:
+    """The report for one log, given as text, as bytes, or as an iterable of lines (with or without newlines).
+
+    >>> classify("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has ...").cause.id
+    'cuda-oom'
+    """
+    return default_classifier().classify(log)
+
+
+def classify_paths(paths: Iterable[str | os.PathLike[str]], classifier: Classifier | None = None) -> Report:
+    """The report for several files that belong to ONE case, such as a container's log and the node's dmesg.
+
+    Plain, gzip, bzip2 and xz files are read; ``-`` is standard input. Raises InputError when a path is missing, a folder
+    or unreadable.
+    """
+    return classify_sources([path_source(p) for p in paths], classifier)
+
+
+def classify_sources(sources: Iterable[Source], classifier: Classifier | None = None) -> Report:
+    """The report for opened sources that belong to one case. Raises InputError when one cannot be read at all."""
+    session = (classifier or default_classifier()).session()
+    for source in sources:
+        scanner = session.scanner(source.name)
+        for chunk in source.chunks():
+            session.take(chunk, source.name)
+        for note in source.notes:
+            scanner.note(note)
+    return session.close()

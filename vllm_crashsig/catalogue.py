@@ -1,0 +1,317 @@
+"""YAML files -> one immutable, hashed `Catalogue`. Every mistake is reported with its file, line and key."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import yaml
+from pydantic import ValidationError
+
+from .errors import CatalogueError, CatalogueErrors, Location
+from .schema import Fingerprint, TaxonomyEntry
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+TAXONOMY_FILE = "taxonomy.yaml"
+CATALOGUE_VERSION = "1"
+"""Version of the built-in catalogue's conventions (ids and roles), told in every report beside its hash."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All fingerprints by id, with the taxonomy of root causes. Immutable; safe to share between threads."""
+
+    fingerprints: Mapping[str, Fingerprint]
+    areas: Mapping[str, str]
+    """Area (folder name) of each fingerprint."""
+    taxonomy: Mapping[str, TaxonomyEntry]
+    hash: str
+    """SHA-256 (hex) over the names and bytes of all files it was read from."""
+    version: str = CATALOGUE_VERSION
+
+    def __len__(self) -> int:
+        return len(self.fingerprints)
+
+    def __iter__(self) -> Iterator[Fingerprint]:
+        return iter(self.fingerprints.values())
+
+    def __getitem__(self, fingerprint_id: str) -> Fingerprint:
+        return self.fingerprints[fingerprint_id]
+
+    def __contains__(self, fingerprint_id: object) -> bool:
+        return fingerprint_id in self.fingerprints
+
+    @cached_property
+    def explained(self) -> Mapping[str, frozenset[str]]:
+        """For each fingerprint the ids that it causes, directly or through others.
+
+        An id stands for its dotted refinements too: what explains ``cuda-oom`` explains ``cuda-oom.graph-capture``. But a
+        refinement that explains its own base means the base alone, not its siblings.
+        """
+        direct = {
+            f.id: {
+                i
+                for target in f.explains
+                for i in self.fingerprints
+                if i == target or (i.startswith(target + ".") and target != f.base_id)
+            }
+            for f in self
+        }
+        closed: dict[str, frozenset[str]] = {}
+
+        def close(fingerprint_id: str) -> frozenset[str]:
+            if fingerprint_id not in closed:
+                closed[fingerprint_id] = frozenset()  # the loader refuses cycles; this only guards a hand-made one
+                below = direct[fingerprint_id]
+                closed[fingerprint_id] = frozenset(below).union(*(close(i) for i in below)) - {fingerprint_id}
+            return closed[fingerprint_id]
+
+        for fingerprint_id in direct:
+            close(fingerprint_id)
+        return MappingProxyType(closed)
+
+
+def builtin_directory() -> Path:
+    """The folder of the built-in fingerprints: package data in a wheel, the top-level folder in a checkout."""
+    package = Path(__file__).resolve().parent
+    inside = package / "fingerprints"
+    return inside if inside.is_dir() else package.parent / "fingerprints"
+
+
+def catalogue_files(directories: Iterable[Path]) -> list[tuple[Path, list[Path]]]:
+    """The YAML files of each directory, in a stable order.
+
+    Raises CatalogueError when a directory does not exist or holds no fingerprint.
+    """
+    found = []
+    for directory in directories:
+        if not directory.is_dir():
+            raise CatalogueError("no such directory; give a folder that holds <area>/<id>.yaml files", Location(str(directory)))
+        files = sorted(p for p in directory.rglob("*.y*ml") if p.suffix in (".yaml", ".yml") and p.is_file())
+        if not any(p.name != TAXONOMY_FILE for p in files):
+            raise CatalogueError("holds no fingerprint; expected <area>/<id>.yaml files", Location(str(directory)))
+        found.append((directory, files))
+    return found
+
+
+def read_files(files: Iterable[tuple[Path, list[Path]]]) -> tuple[list[tuple[int, Path, Path, bytes]], str]:
+    """The bytes of all files as (layer, directory, path, content), and the catalogue's hash.
+
+    Raises CatalogueError when a file cannot be read.
+    """
+    digest = hashlib.sha256()
+    contents = []
+    for layer, (directory, paths) in enumerate(files):
+        for path in paths:
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                raise CatalogueError(f"cannot be read: {error.strerror or error}", Location(str(path))) from error
+            relative = path.relative_to(directory).as_posix()
+            digest.update(f"{layer}\0{relative}\0{len(content)}\0".encode())
+            digest.update(content)
+            contents.append((layer, directory, path, content))
+    return contents, digest.hexdigest()
+
+
+def load_catalogue(
+    *directories: str | Path, builtin: bool = True, errors: Literal["raise", "collect"] = "raise",
+    collected: list[CatalogueError] | None = None,
+) -> Catalogue:  # fmt: skip
+    """Read fingerprints from the built-in catalogue and from ``directories``.
+
+    A later directory adds fingerprints or replaces those of the same id. Each file holds one fingerprint and is called
+    ``<id>.yaml``; its folder is its area.
+
+    errors: ``raise`` raises ``CatalogueErrors`` with all mistakes; ``collect`` leaves broken fingerprints out and
+        appends the mistakes to ``collected``.
+    """
+    folders = [builtin_directory()] if builtin else []
+    folders += [Path(d) for d in directories]
+    contents, digest = read_files(catalogue_files(folders))
+    return build_catalogue(contents, digest, errors=errors, collected=collected)
+
+
+def build_catalogue(
+    contents: Iterable[tuple[int, Path, Path, bytes]], digest: str, *,
+    errors: Literal["raise", "collect"] = "raise", collected: list[CatalogueError] | None = None,
+) -> Catalogue:  # fmt: skip
+    """Parse and check what `read_files` returned. Errors as in `load_catalogue`."""
+    mistakes: list[CatalogueError] = []
+    fingerprints: dict[str, tuple[int, Path, Fingerprint]] = {}
+    areas: dict[str, str] = {}
+    taxonomy: dict[str, TaxonomyEntry] = {}
+    for layer, directory, path, content in contents:
+        try:
+            if path.name == TAXONOMY_FILE and path.parent == directory:
+                taxonomy.update(_parse_taxonomy(path, content))
+                continue
+            fingerprint = parse_fingerprint(path, content)
+            if fingerprint.id != path.stem:
+                raise CatalogueError(
+                    f"id is {fingerprint.id!r} but the file is called {path.name}; name it {fingerprint.id}.yaml",
+                    Location(str(path), key="id"),
+                )
+            before = fingerprints.get(fingerprint.id)
+            if before and before[0] == layer:
+                raise CatalogueError(f"id {fingerprint.id!r} is already defined in {before[1]}", Location(str(path), key="id"))
+            fingerprints[fingerprint.id] = (layer, path, fingerprint)
+            areas[fingerprint.id] = path.parent.name
+        except CatalogueErrors as error:
+            mistakes.extend(error.errors)
+        except CatalogueError as error:
+            mistakes.append(error)
+    mistakes.extend(_graph_mistakes({i: (p, f) for i, (_, p, f) in fingerprints.items()}))
+    if mistakes and errors == "raise":
+        raise CatalogueErrors(mistakes)
+    if collected is not None:
+        collected.extend(mistakes)
+    return Catalogue(
+        fingerprints=MappingProxyType({i: fingerprints[i][2] for i in sorted(fingerprints)}),
+        areas=MappingProxyType(areas),
+        taxonomy=MappingProxyType(taxonomy),
+        hash=digest,
+    )
+
+
+def parse_fingerprint(path: Path, content: bytes) -> Fingerprint:
+    """One file's fingerprint. Raises CatalogueErrors with every mistake in it."""
+    data, positions = _parse_yaml(path, content)
+    try:
+        return Fingerprint.model_validate(data)
+    except ValidationError as error:
+        raise _located(error, path, positions) from error
+
+
+def _parse_taxonomy(path: Path, content: bytes) -> dict[str, TaxonomyEntry]:
+    data, positions = _parse_yaml(path, content)
+    entries: dict[str, TaxonomyEntry] = {}
+    mistakes: list[CatalogueError] = []
+    for area, ids in data.items() if isinstance(data, dict) else ():
+        for cause, entry in ids.items() if isinstance(ids, dict) else ():
+            try:
+                entries[cause] = TaxonomyEntry.model_validate(entry)
+            except ValidationError as error:
+                mistakes.extend(_located(error, path, positions, (area, cause)).errors)
+    if mistakes:
+        raise CatalogueErrors(mistakes)
+    return entries
+
+
+_Path = tuple[str | int, ...]
+
+
+def _parse_yaml(path: Path, content: bytes) -> tuple[Any, dict[_Path, tuple[int, int]]]:
+    """The plain data of a YAML file, and line and column of each node by its path of keys."""
+    loader = None
+    try:
+        loader = _LOADER(content)
+        node = loader.get_single_node()
+        positions: dict[_Path, tuple[int, int]] = {}
+        if node is None:
+            raise CatalogueError("is empty; expected a fingerprint", Location(str(path), 1, 1))
+        data = _construct(loader, node, (), positions, path)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = Location(str(path), mark.line + 1 if mark else None, mark.column + 1 if mark else None)
+        raise CatalogueError(f"not valid YAML: {error.problem or error.context}", where) from error
+    except yaml.YAMLError as error:
+        raise CatalogueError(f"not valid YAML: {str(error).splitlines()[0]}", Location(str(path))) from error
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise CatalogueError(f"not valid YAML: {error}", Location(str(path))) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+    return data, positions
+
+
+def _construct(loader: Any, node: Any, at: _Path, positions: dict[_Path, tuple[int, int]], path: Path) -> Any:
+    positions[at] = (node.start_mark.line + 1, node.start_mark.column + 1)
+    if isinstance(node, yaml.MappingNode):
+        mapping: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key = loader.construct_object(key_node, deep=True)
+            key_at = Location(
+                str(path), key_node.start_mark.line + 1, key_node.start_mark.column + 1, ".".join(map(str, (*at, key)))
+            )
+            if not isinstance(key, str | int):
+                raise CatalogueError(f"key {key!r} must be text", key_at)
+            if key in mapping:
+                raise CatalogueError(f"key {key!r} is given twice; remove one", key_at)
+            mapping[key] = _construct(loader, value_node, (*at, key), positions, path)
+        return mapping
+    if isinstance(node, yaml.SequenceNode):
+        return [_construct(loader, item, (*at, i), positions, path) for i, item in enumerate(node.value)]
+    return loader.construct_object(node, deep=True)
+
+
+def _located(
+    error: ValidationError, path: Path, positions: dict[_Path, tuple[int, int]], prefix: _Path = ()
+) -> CatalogueErrors:
+    mistakes = []
+    for detail in error.errors(include_url=False):
+        loc = (*prefix, *detail["loc"])
+        known = loc
+        while known and known not in positions:
+            known = known[:-1]
+        line, column = positions.get(known, (1, 1))
+        message = detail["msg"]
+        if detail["type"] == "extra_forbidden":
+            message = "unknown key; check its spelling against `vllm-crashsig catalogue schema`"
+        elif detail["type"] == "missing":
+            message = "this key is required"
+        mistakes.append(CatalogueError(message, Location(str(path), line, column, ".".join(map(str, loc)) or None)))
+    return CatalogueErrors(mistakes)
+
+
+def _graph_mistakes(fingerprints: Mapping[str, tuple[Path, Fingerprint]]) -> Iterator[CatalogueError]:
+    """References to fingerprints or indicators that do not exist, and cycles of `explains`."""
+    for path, fingerprint in fingerprints.values():
+        for target in fingerprint.explains:
+            if target not in fingerprints:
+                yield CatalogueError(f"explains unknown fingerprint {target!r}", Location(str(path), key="explains"))
+        conditions = [("when", fingerprint.when)] if fingerprint.when else []
+        conditions += [(f"unless.{i}", u) for i, u in enumerate(fingerprint.unless)]  # type: ignore[misc]
+        for key, condition in conditions:
+            for ref in condition.refs() if condition else ():
+                owner, indicator = resolve_ref(ref, fingerprint.id, fingerprint.indicators)
+                known = fingerprints.get(owner)
+                if known is None or (indicator and indicator not in known[1].indicators):
+                    yield CatalogueError(f"refers to unknown indicator {ref!r}", Location(str(path), key=key))
+    done: set[str] = set()
+    for start in fingerprints:
+        trail: list[str] = []
+
+        def visit(fingerprint_id: str, trail: list[str] = trail) -> list[str] | None:
+            if fingerprint_id in trail:
+                return [*trail[trail.index(fingerprint_id) :], fingerprint_id]
+            if fingerprint_id in done or fingerprint_id not in fingerprints:
+                return None
+            trail.append(fingerprint_id)
+            for target in fingerprints[fingerprint_id][1].explains:
+                if cycle := visit(target):
+                    return cycle
+            trail.pop()
+            done.add(fingerprint_id)
+            return None
+
+        if cycle := visit(start):
+            done.update(cycle)
+            yield CatalogueError(
+                f"explains goes in a circle: {' -> '.join(cycle)}", Location(str(fingerprints[start][0]), key="explains")
+            )
+
+
+def resolve_ref(ref: str, own_id: str, own_indicators: Mapping[str, object]) -> tuple[str, str | None]:
+    """Fingerprint id and indicator name (None: any decisive one) that a reference in a condition means."""
+    owner, colon, indicator = ref.partition(":")
+    if colon:
+        return owner, indicator
+    if ref in own_indicators:
+        return own_id, ref
+    return ref, None

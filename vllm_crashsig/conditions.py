@@ -1,0 +1,114 @@
+"""`when` and `unless`: which hits of an incident satisfy a condition."""
+
+from __future__ import annotations
+
+from .catalogue import Catalogue, resolve_ref
+from .correlate import Segment, hits_in, lines_between, seconds_between
+from .model import Hit
+from .schema import Condition, Fingerprint, Unless, Within
+
+
+class Conditions:
+    """Evaluates conditions over the segments of one incident."""
+
+    def __init__(self, catalogue: Catalogue, segments: list[Segment]) -> None:
+        self._catalogue = catalogue
+        self._segments = segments
+
+    def decisive(self, fingerprint: Fingerprint) -> list[Hit]:
+        """Kept decisive hits of a fingerprint, in order of segment and line."""
+        return list(hits_in(self._segments, fingerprint.id, None, _decisive(fingerprint)))
+
+    def refer(self, ref: str, owner: Fingerprint) -> list[Hit]:
+        """Hits that a reference means. A fingerprint that is not a failure counts with all its indicators."""
+        fingerprint_id, indicator = resolve_ref(ref, owner.id, owner.indicators)
+        fingerprint = self._catalogue.fingerprints.get(fingerprint_id)
+        if fingerprint is None:
+            return []
+        names = _decisive(fingerprint) if fingerprint.is_failure else frozenset(fingerprint.indicators)
+        return list(hits_in(self._segments, fingerprint_id, indicator, names))
+
+    def met(self, condition: Condition, owner: Fingerprint) -> bool:
+        """Whether the condition holds somewhere in the incident."""
+        lists = {ref: self.refer(ref, owner) for ref in condition.refs()}
+        if condition.any_of and not any(lists[r] for r in condition.any_of):
+            return False
+        if not all(lists[r] for r in condition.all_of):
+            return False
+        for ref, least in condition.count.items():
+            if sum(hit.line.count for hit in lists[ref]) < least and self._count(ref, owner) < least:
+                return False
+        if condition.ordered and not self._ordered([lists[r] for r in condition.ordered], condition):
+            return False
+        if condition.all_of and (condition.within or condition.same):
+            first, *rest = (lists[r] for r in condition.all_of)
+            return any(all(any(_near(a, b, condition) for b in others) for others in rest) for a in first)
+        return True
+
+    def veto(self, unless: Unless, owner: Fingerprint, hit: Hit) -> bool:
+        """Whether this hit is vetoed: the condition holds near it."""
+
+        def near(ref: str) -> list[Hit]:
+            return [h for h in self.refer(ref, owner) if h.line != hit.line and _near(hit, h, unless) and _side(hit, h, unless)]
+
+        if unless.any_of and not any(near(r) for r in unless.any_of):
+            return False
+        if not all(near(r) for r in [*unless.all_of, *unless.ordered]):
+            return False
+        return all(sum(h.line.count for h in near(r)) >= least for r, least in unless.count.items())
+
+    def _count(self, ref: str, owner: Fingerprint) -> int:
+        fingerprint_id, indicator = resolve_ref(ref, owner.id, owner.indicators)
+        return sum(
+            track.count
+            for segment in self._segments
+            for (fid, name), track in segment.tracks.items()
+            if fid == fingerprint_id and (indicator is None or name == indicator)
+        )
+
+    def _ordered(self, lists: list[list[Hit]], condition: Condition) -> bool:
+        def follow(at: Hit, rest: list[list[Hit]]) -> bool:
+            if not rest:
+                return True
+            return any(_not_before(at, b) and _near(at, b, condition) and follow(b, rest[1:]) for b in rest[0])
+
+        return any(follow(a, lists[1:]) for a in lists[0])
+
+
+def _decisive(fingerprint: Fingerprint) -> frozenset[str]:
+    return frozenset(n for n, i in fingerprint.indicators.items() if i.weight == "decisive")
+
+
+def _not_before(a: Hit, b: Hit) -> bool:
+    lines = lines_between(a.line, b.line)
+    if lines is not None:
+        return lines >= 0
+    seconds = seconds_between(a.line, b.line)
+    return seconds is None or seconds >= 0
+
+
+def _near(a: Hit, b: Hit, condition: Condition) -> bool:
+    for name in condition.same:
+        left = a.facts.get(name, getattr(a.line.scope, name))
+        right = b.facts.get(name, getattr(b.line.scope, name))
+        if left is not None and right is not None and left != right:
+            return False
+    return condition.within is None or _within(a, b, condition.within)
+
+
+def _within(a: Hit, b: Hit, within: Within) -> bool:
+    if within.seconds is not None and (seconds := seconds_between(a.line, b.line)) is not None:
+        return abs(seconds) <= within.seconds
+    if within.lines is not None and (lines := lines_between(a.line, b.line)) is not None:
+        return abs(lines) <= within.lines
+    return True
+
+
+def _side(hit: Hit, other: Hit, unless: Unless) -> bool:
+    if unless.order == "around":
+        return True
+    lines = lines_between(hit.line, other.line)
+    distance = lines if lines is not None else seconds_between(hit.line, other.line)
+    if distance is None:
+        return True
+    return distance >= 0 if unless.order == "after" else distance <= 0

@@ -1,0 +1,105 @@
+"""Peel the envelopes off a log line: the prefixes that transports, launchers and loggers put before a message.
+
+`peel` removes what it knows from the front of one line, layer by layer, and keeps what the layers told: time, level, node,
+container, component, process, rank, GPU. The message keeps its own leading spaces, because tracebacks mean something by them.
+Whole-line JSON envelopes are `json_line.decode_json_line`'s.
+"""
+
+from __future__ import annotations
+
+from .base import Peeled, Peeler
+from .clean import glued_log, last_state, strip_escapes
+from .dispatch import FINAL, TRUSTED, candidates, strong, weak
+
+__all__ = ["FINAL", "TRUSTED", "Peeled", "Peeler", "peel"]
+
+MAX_LAYERS = 8
+"""Deeper nesting than any real log has; a bound, so that hostile input costs little."""
+
+MAX_INDENT = 12
+"""A known prefix may be indented, as in logs quoted in Markdown or in Ray's 'last lines of the log'."""
+
+
+def peel(text: str, hint: list[str] | None = None) -> Peeled:
+    """Strip the prefixes of one line (without its newline).
+
+    ``hint`` names layers that every line of the source is known to carry. It matters only for `TRUSTED` layers, whose
+    prefixes look like prose (``3: text``): without a hint they are peeled only where the rest of the line proves them. A
+    hint must be a property of the source; taking it from whatever line came before would make results depend on history.
+    """
+    text = strip_escapes(text)
+    if text[-1:] in ("\r", "\n"):
+        text = text.rstrip("\r\n")
+    if text[:1] == "\ufeff":
+        text = text[1:]
+    if "\r" in text:
+        return _overwritten(text, hint)
+    peeled = Peeled(text)
+    _run(peeled, hint)
+    return peeled
+
+
+def _overwritten(text: str, hint: list[str] | None) -> Peeled:
+    """A line that carriage returns overwrote: its last state counts, under the prefixes of its beginning."""
+    start, state = last_state(text)
+    peeled = Peeled(start)
+    _run(peeled, hint)
+    if not state:
+        return peeled
+    inner = Peeled(state)
+    _run(inner, hint)
+    if inner.layers and peeled.text.strip():
+        return inner  # two whole lines: the later one has prefixes of its own
+    peeled.text = state
+    if not FINAL.intersection(peeled.layers):
+        _run(peeled, hint)
+    return peeled
+
+
+def _run(peeled: Peeled, hint: list[str] | None) -> None:
+    """Apply peelers until none fits, the message is reached, or the bound is met."""
+    while peeled.text and len(peeled.layers) < MAX_LAYERS:
+        if not (_step(peeled, hint) or _indented(peeled) or _after_bar(peeled)):
+            return
+        if peeled.layers[-1] in FINAL:
+            return
+
+
+def _step(peeled: Peeled, hint: list[str] | None) -> bool:
+    for peeler in candidates(peeled.text):
+        if peeler.peel(peeled):
+            return True
+    if hint:
+        for name in hint:
+            trusted = TRUSTED.get(name)
+            if trusted is not None and name not in peeled.layers and trusted.peel(peeled):
+                return True
+    return weak(peeled)
+
+
+def _indented(peeled: Peeled) -> bool:
+    """Peel an unambiguous prefix behind a few spaces; otherwise the spaces belong to the message."""
+    text = peeled.text
+    if text[0] != " ":
+        return False
+    stripped = text.lstrip(" ")
+    if not stripped or len(text) - len(stripped) > MAX_INDENT or not (stripped[0] in "([" or stripped[0].isdigit()):
+        return False
+    peeled.text = stripped
+    if strong(peeled):
+        return True
+    peeled.text = text
+    return False
+
+
+def _after_bar(peeled: Peeled) -> bool:
+    """Drop a progress bar to which a log line with a known prefix is glued."""
+    end = glued_log(peeled.text)
+    if not end:
+        return False
+    text = peeled.text
+    peeled.text = text[end:]
+    if strong(peeled):
+        return True
+    peeled.text = text
+    return False

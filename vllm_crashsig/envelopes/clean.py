@@ -1,0 +1,55 @@
+"""What a terminal would not show: escape sequences, and the earlier states of a progress bar."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement, erase
+    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # OSC: titles, hyperlinks
+    r"|[_PX^][^\x07\x1b]*(?:\x07|\x1b\\)"  # APC (Buildkite's time stamps), DCS, SOS, PM
+    r"|[()*+][0-9A-Z]|[@-Z\\-_=>78c])"
+)
+"""ECMA-48 control sequences."""
+
+_PRINTED = re.compile(r"(?:\^\[|#033|\\x1b|\\u001b|\\033|\u241b)\[[0-9;]{0,16}m")
+"""The same colours after a tool has made the escape byte visible: cat -v, rsyslog (#033), repr, copies from a web page."""
+
+_LOST = re.compile(r"\[(?:[01](?:;[39]\d)?|0;0|[39]\d|0;[39]\d)m(?=[(\sA-Za-z\[]|$)")
+"""Colours whose escape byte was lost altogether, as in logs pasted into issues: ``[1;36m(EngineCore_DP0 pid=1)[0;0m``."""
+
+
+def strip_escapes(text: str) -> str:
+    """Remove terminal escape sequences, also in their printed and in their mutilated form."""
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    if "[" in text and ("[0" in text or "[1" in text or "[3" in text):
+        text = _LOST.sub("", _PRINTED.sub("", text))
+    return text
+
+
+def last_state(text: str) -> tuple[str, str]:
+    """Split a line at carriage returns: what stood before the first one, and the last segment that is not blank."""
+    segments = text.split("\r")
+    for segment in reversed(segments[1:]):
+        if segment.strip():
+            return segments[0], segment
+    return segments[0], ""
+
+
+_BAR = re.compile(r"(?:it/s|s/it|B/s)(?:, [^\]]{0,200})?\]")
+
+
+def glued_log(text: str) -> int:
+    """Offset of what follows a tqdm bar on the same line (``.. 0/15 [00:00<?, ?it/s]INFO 11-30 ..``), or 0.
+
+    tqdm ends its bar with a carriage return only on the next update, so another thread's log line is glued to it.
+    """
+    if "it/s" not in text and "s/it" not in text and "B/s" not in text:
+        return 0
+    end = 0
+    for match in _BAR.finditer(text):
+        end = match.end()
+        if end < len(text) and text[end] not in "\r ":
+            return end
+    return end if end < len(text) else 0

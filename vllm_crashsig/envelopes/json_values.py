@@ -1,0 +1,90 @@
+"""Values as JSON logs write them: times, levels, numbers in quotes, attribute lists, bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .base import CLOCK, DAY, FRACTION, LEVELS, ZONE, nominal_seconds, seconds_of
+
+_ISO = re.compile(rf"{DAY}[T ]{CLOCK}{FRACTION} ?{ZONE}?$", re.ASCII)
+_SHORT = re.compile(rf"([01]\d)-([0-3]\d) {CLOCK}{FRACTION}$", re.ASCII)
+"""vLLM's own date format, used as asctime."""
+_DIGITS = re.compile(r"\d{9,20}(?:\.\d{1,9})?$", re.ASCII)
+
+
+def read_time(value: Any) -> dict[str, Any]:
+    """``{"time": seconds, "clock": "utc" | "local" | "no-year"}``, or nothing when the value is no time.
+
+    The unit of a number follows from its size: log times lie between 1990 and 2200.
+    """
+    if isinstance(value, str):
+        match = _ISO.match(value)
+        if match is not None:
+            return _pack(seconds_of(*match.groups()), "utc" if match.group(4) else "local")
+        match = _SHORT.match(value)
+        if match is not None:
+            month, day, clock, fraction = match.groups()
+            return _pack(nominal_seconds(int(month), int(day), clock, fraction), "no-year")
+        if _DIGITS.match(value) is None:
+            return {}
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return {}
+    if not 0 < value < 1e20:
+        return {}
+    for divisor in (1, 1_000, 1_000_000, 1_000_000_000):
+        if 6e8 < value / divisor < 7.3e9:
+            return {"time": value / divisor, "clock": "utc"}
+    return {}
+
+
+def _pack(seconds: float | None, clock: str) -> dict[str, Any]:
+    return {} if seconds is None else {"time": seconds, "clock": clock}
+
+
+def attribute_map(holder: Any) -> dict[str, Any]:
+    """OpenTelemetry's attribute lists, or its flat maps, as a dict."""
+    attributes = holder.get("attributes") if isinstance(holder, dict) else None
+    if isinstance(attributes, dict):
+        return attributes
+    pairs: dict[str, Any] = {}
+    for pair in attributes if isinstance(attributes, list) else ():
+        value = pair.get("value") if isinstance(pair, dict) else None
+        if isinstance(value, dict) and isinstance(pair.get("key"), str):
+            pairs[pair["key"]] = next(iter(value.values()), None)
+    return pairs
+
+
+def bytes_or_text(value: Any) -> str | None:
+    """journald writes text that is not clean UTF-8 as an array of byte values."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        try:
+            return bytes(value).decode(errors="replace")
+        except (TypeError, ValueError):
+            return None
+    return None
+
+
+def string(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def number(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12 else None
+
+
+def level(value: Any) -> str | None:
+    if isinstance(value, int):
+        return {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}.get(value)
+    return LEVELS.get(value.strip().upper()) if isinstance(value, str) else None
+
+
+def stream(value: Any) -> str | None:
+    return value if value in ("stdout", "stderr") else None

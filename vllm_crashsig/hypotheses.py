@@ -1,0 +1,205 @@
+"""The evidence of one incident -> hypotheses: who has a case, what happened after it, and what it accounts for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .catalogue import Catalogue
+from .conditions import Conditions
+from .correlate import Segment, lines_between, seconds_between
+from .incidents import Incident
+from .model import Hit, LogLine
+from .report import Outcome, TrailNote
+from .schema import Fingerprint
+
+STOP_LINES = 400
+STOP_SECONDS = 60.0
+"""How long after an orderly stop began failures are only its echo."""
+PROGRESS_NEEDED = 2
+"""Progress milestones after an error that show it was survived (one may be a line that was already on its way)."""
+LATE_LINES = 600
+LATE_SECONDS = 120.0
+"""How long after its consequence a cause may stand in the log: processes write into one stream out of order."""
+
+
+@dataclass(slots=True)
+class Hypothesis:
+    """One fingerprint with a case in one incident."""
+
+    fingerprint: Fingerprint
+    hits: list[Hit]
+    """Decisive hits that stand, in order."""
+    supporting: list[Hit]
+    count: int
+    outcome: Outcome
+    explains: list[str] = field(default_factory=list)
+    absorbed_by: str | None = None
+    score: float = 0.0
+    confidence: float = 0.0
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return self.fingerprint.id
+
+    @property
+    def role(self) -> str:
+        return self.fingerprint.role
+
+    @property
+    def first(self) -> Hit:
+        return self.hits[0]
+
+    @property
+    def last(self) -> Hit:
+        return self.hits[-1]
+
+    @property
+    def survived(self) -> bool:
+        return self.outcome in ("progressed-after", "recovered")
+
+
+class Trail:
+    """Notes on every decision, in order."""
+
+    def __init__(self) -> None:
+        self.notes: list[TrailNote] = []
+
+    def add(self, fingerprint: str, action: str, detail: str) -> None:
+        note = TrailNote(fingerprint=fingerprint, action=action, detail=detail)  # type: ignore[arg-type]
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> list[Hypothesis]:
+    """All hypotheses of an incident, cascades already assigned to what explains them."""
+    conditions = Conditions(catalogue, incident.segments)
+    seen = {fid for segment in incident.segments for fid, _ in segment.tracks}
+    for segment in incident.segments:
+        for fid, detail in segment.notes:
+            trail.add(fid, "weakened", detail)
+    found = []
+    for fingerprint_id in sorted(seen):
+        fingerprint = catalogue[fingerprint_id]
+        if fingerprint.is_failure and (hypothesis := _hypothesis(fingerprint, incident, conditions, trail)):
+            found.append(hypothesis)
+    absorb(found, catalogue, trail)
+    return found
+
+
+def _hypothesis(
+    fingerprint: Fingerprint, incident: Incident, conditions: Conditions, trail: Trail
+) -> Hypothesis | None:
+    hits = []
+    for hit in conditions.decisive(fingerprint):
+        if reason := _veto(hit, fingerprint, incident, conditions):
+            trail.add(fingerprint.id, "vetoed", f"{hit.line.source}:{hit.line.number} {hit.indicator}: {reason}")
+        else:
+            hits.append(hit)
+    if not hits and not (fingerprint.when and _supporting(fingerprint, incident)):
+        if _supporting(fingerprint, incident):
+            trail.add(fingerprint.id, "unmet", "only supporting lines; no decisive one")
+        return None
+    if fingerprint.when is not None and not conditions.met(fingerprint.when, fingerprint):
+        trail.add(fingerprint.id, "unmet", "its `when` condition does not hold")
+        return None
+    if not hits:
+        return None
+    hits.sort(key=lambda h: (h.line.source != incident.primary.source, h.line.number))
+    count = sum(
+        track.count
+        for segment in incident.segments
+        for (fid, name), track in segment.tracks.items()
+        if fid == fingerprint.id and fingerprint.indicators[name].weight == "decisive"
+    )
+    return Hypothesis(fingerprint, hits, _supporting(fingerprint, incident), count, _outcome(hits, incident))
+
+
+def _supporting(fingerprint: Fingerprint, incident: Incident) -> list[Hit]:
+    return [
+        hit
+        for segment in incident.segments
+        for (fid, name), track in segment.tracks.items()
+        if fid == fingerprint.id and fingerprint.indicators[name].weight != "decisive"
+        for hit in track.hits
+    ]
+
+
+def segment_of(hit: Hit, segments: Iterable[Segment]) -> Segment | None:
+    """The life that a hit belongs to."""
+    for segment in segments:
+        if segment.source == hit.line.source and segment.container == hit.line.scope.container:
+            return segment
+    return None
+
+
+def _veto(hit: Hit, fingerprint: Fingerprint, incident: Incident, conditions: Conditions) -> str | None:
+    for unless in fingerprint.unless:
+        if conditions.veto(unless, fingerprint, hit):
+            return unless.reason
+    segment = segment_of(hit, incident.segments)
+    if segment is None or fingerprint.stands_after_stop:
+        return None
+    stop = segment.asked_to_stop
+    if stop is None or not follows_stop(hit.line, stop):
+        return None
+    return f"an echo of the orderly stop at line {stop.number}"
+
+
+def follows_stop(line: LogLine, stop: LogLine) -> bool:
+    """Whether a line is an echo of an orderly stop: soon after it."""
+    if line.number <= stop.number:
+        return False
+    seconds = seconds_between(stop, line)
+    return seconds <= STOP_SECONDS if seconds is not None else line.number - stop.number <= STOP_LINES
+
+
+def _outcome(hits: list[Hit], incident: Incident) -> Outcome:
+    """What became of the server after the last decisive line."""
+    outcomes: list[Outcome] = []
+    for segment in incident.segments:
+        own = [h for h in hits if segment_of(h, [segment])]
+        if not own:
+            continue
+        last = max(h.line.number for h in own)
+        if segment.after("ready", last) or segment.after("progress", last) >= PROGRESS_NEEDED:
+            outcomes.append("progressed-after")
+        elif segment.asked_to_stop is not None:
+            outcomes.append("unresolved")
+        else:
+            outcomes.append("terminal")
+    for outcome in ("terminal", "unresolved", "progressed-after"):
+        if outcome in outcomes:
+            return outcome  # type: ignore[return-value]
+    return "unresolved"
+
+
+def absorb(hypotheses: list[Hypothesis], catalogue: Catalogue, trail: Trail) -> None:
+    """Assigns each consequence to a cause that was seen, before it or not long after."""
+    by_id = {h.id: h for h in hypotheses}
+    for cause in hypotheses:
+        if cause.survived:
+            continue
+        for target in catalogue.explained[cause.id]:
+            effect = by_id.get(target)
+            if effect is None or effect is cause or not precedes(cause, effect):
+                continue
+            cause.explains.append(target)
+            if effect.absorbed_by is None:
+                effect.absorbed_by = cause.id
+                trail.add(target, "absorbed", f"a consequence of {cause.id}")
+    for refined in hypotheses:
+        base = by_id.get(refined.fingerprint.base_id)
+        if base is not None and base is not refined and not refined.survived and base.absorbed_by is None:
+            base.absorbed_by = refined.id
+            trail.add(base.id, "absorbed", f"refined by {refined.id}")
+
+
+def precedes(cause: Hypothesis, effect: Hypothesis) -> bool:
+    """Whether the cause may have led to the effect, by place and time (unknown order counts as yes)."""
+    lines = lines_between(effect.last.line, cause.first.line)
+    if lines is not None:
+        return lines <= LATE_LINES
+    seconds = seconds_between(effect.last.line, cause.first.line)
+    return seconds is None or seconds <= LATE_SECONDS

@@ -1,0 +1,70 @@
+"""Text from a log, made harmless: what it shows cannot move the cursor, hide itself, or become markup."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_ODD = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Control characters (C0 without tab, C1), line and paragraph separators, bidirectional controls (Unicode TR 9), zero-width
+and invisible characters, variation selectors, surrogates and tags."""
+
+
+def plain(text: str) -> str:
+    """One line in which every control, bidirectional or invisible character is shown as an escape; tabs become spaces."""
+    return _ODD.sub(_escape, text.replace("\t", "    "))
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group(0))
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def clip(text: str, width: int) -> str:
+    """The text in at most ``width`` columns, cut with an ellipsis."""
+    if columns(text) <= width:
+        return text
+    out, used = [], 0
+    for character in text:
+        used += _columns_of(character)
+        if used > width - 1:
+            break
+        out.append(character)
+    return "".join(out).rstrip() + "…"
+
+
+def columns(text: str) -> int:
+    """Terminal columns that a text takes."""
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def _columns_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@^-])")
+
+
+def markdown_text(text: str) -> str:
+    """Plain text for a Markdown paragraph: no markup, links, mentions or HTML."""
+    return _MARKUP.sub(r"\\\1", plain(text)).replace("\\@", "@\u2060").replace("://", ":\u2060//")
+
+
+def markdown_code(text: str) -> str:
+    """A Markdown code span that shows exactly this (one line)."""
+    text = plain(text) or " "
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    pad = " " if text[0] in "` " or text[-1] in "` " else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def markdown_block(text: str, language: str = "") -> str:
+    """A fenced Markdown block that nothing inside can close."""
+    body = "\n".join(plain(line) for line in text.split("\n"))
+    fence = "`" * max(3, max((len(run) for run in re.findall("`+", body)), default=0) + 1)
+    return f"{fence}{language}\n{body}\n{fence}"

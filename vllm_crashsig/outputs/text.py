@@ -1,0 +1,142 @@
+"""The answer for a person at a terminal: one screen."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from ..report import Classification, Report, StepInfo
+from . import words
+from .escape import clip, plain
+
+_STYLES = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "1;33", "green": "1;32", "cyan": "36", "magenta": "1;35"}
+_VERDICT_STYLE = {"crash": "red", "degraded": "yellow", "healthy": "green", "unclassified": "magenta", "empty": "yellow"}
+
+
+def render_text(report: Report, *, width: int = 100, color: bool = False, explain: bool = False) -> str:
+    """The report as lines of at most ``width`` columns (at least 40); commands are never wrapped."""
+    return "\n".join(line.rstrip() for line in _Writer(max(width, 40), color).report(report, explain)) + "\n"
+
+
+class _Writer:
+    def __init__(self, width: int, color: bool) -> None:
+        self._width = width
+        self._color = color
+
+    def report(self, report: Report, explain: bool) -> Iterator[str]:
+        cause = report.cause
+        verdict = self._style(words.VERDICTS[report.verdict], _VERDICT_STYLE[report.verdict])
+        if cause is not None and report.verdict in ("crash", "degraded"):
+            yield f"{verdict}  {self._style(cause.id, 'bold')}  ({words.certainty(cause)})"
+        else:
+            yield verdict
+        yield from self._wrap(words.headline(report))
+        if report.verdict == "unclassified":
+            yield from self._unknown(report)
+        if cause is not None:
+            yield from self._cause(cause, report)
+        yield from self._rest(report)
+        if explain:
+            yield from self._trail(report)
+
+    def _cause(self, cause: Classification, report: Report) -> Iterator[str]:
+        yield ""
+        yield from self._wrap(cause.summary)
+        yield self._heading("Evidence")
+        for evidence in words.evidence_to_show(cause):
+            times = f"  (x{evidence.count})" if evidence.count > 1 else ""
+            place = plain(words.where(evidence))
+            room = self._width - 2
+            yield "  " + self._style(clip(place, room), "cyan") + self._style(times, "dim")
+            for line in _fold(plain(evidence.text), self._width - 4, 3):
+                yield "    " + line
+        if cause.explains:
+            yield from self._field("Explains", ", ".join(cause.explains))
+        if who := words.culprit(cause.culprit):
+            yield from self._field("Where", plain(who))
+        steps = cause.remediation
+        yield from self._steps("Do now", steps.immediate)
+        first = [*steps.investigate[:2], *steps.verify[:1]] if cause.role == "cascade" or cause.band != "high" else steps.verify[:1]
+        yield from self._steps("Check", first)
+        more = len(steps.investigate) + len(steps.prevent) + len(steps.verify) - len(first)
+        if more > 0:
+            yield self._style(f"  ({more} more: vllm-crashsig explain {cause.id})", "dim")
+        others = [f"{c.id} ({c.confidence:.0%})" for c in report.classifications[1:5]]
+        if others:
+            yield from self._field("Also considered", ", ".join(others))
+
+    def _unknown(self, report: Report) -> Iterator[str]:
+        for failure in report.unclassified[:3]:
+            yield self._heading(f"Unknown failure {failure.crash_id}" + (f"  (x{failure.count})" if failure.count > 1 else ""))
+            if failure.evidence:
+                yield "  " + self._style(plain(words.where(failure.evidence[0])), "cyan")
+            for line in _fold(plain(failure.headline), self._width - 4, 3):
+                yield "    " + line
+            if failure.frames:
+                yield from self._field("In", plain(failure.frames[-1]))
+        if len(report.unclassified) > 3:
+            yield f"  and {len(report.unclassified) - 3} more (--format json lists them)"
+
+    def _rest(self, report: Report) -> Iterator[str]:
+        if len(report.incidents) > 1 or any(i.repeats > 1 for i in report.incidents):
+            yield self._heading("Incidents in this log")
+            told = words.restarts(report.incidents)
+            for line in told[-5:]:
+                yield "  " + clip(plain(line), self._width - 2)
+            if len(told) > 5:
+                yield f"  and {len(told) - 5} before"
+        if report.unclassified and report.verdict == "crash":
+            ids = ", ".join(f.crash_id for f in report.unclassified[:3])
+            yield from self._field("Also unexplained", f"{len(report.unclassified)} other failure(s): {ids}")
+        for cap in report.coverage.caps[:4]:
+            yield from self._field("Note", plain(cap))
+        if report.coverage.undecodable:
+            yield from self._field("Note", f"{report.coverage.undecodable} byte sequence(s) were not valid UTF-8")
+
+    def _trail(self, report: Report) -> Iterator[str]:
+        yield self._heading("Trail")
+        if not report.trail:
+            yield "  No fingerprint of a failure matched any line."
+        for note in report.trail:
+            yield from textwrap.wrap(
+                plain(f"{note.action:9} {note.fingerprint}: {note.detail}"), self._width, initial_indent="  ",
+                subsequent_indent=" " * 14, break_long_words=True,
+            )  # fmt: skip
+
+    def _steps(self, title: str, steps: list[StepInfo]) -> Iterator[str]:
+        if not steps:
+            return
+        yield self._heading(title)
+        for number, step in enumerate(steps[:4], 1):
+            label = f"{number}. "
+            text = plain(step.text.replace("\n", " "))
+            risk = "" if step.risk == "read-only" else f"  [{step.risk}]"
+            yield from textwrap.wrap(
+                text + risk, self._width, initial_indent="  " + label, subsequent_indent="  " + " " * len(label), break_on_hyphens=False
+            )
+            for line in (step.command or "").splitlines():
+                yield "     " + self._style(plain(line), "bold")
+
+    def _field(self, name: str, text: str) -> Iterator[str]:
+        label = f"{name}: "
+        lines = textwrap.wrap(text, self._width, initial_indent=label, subsequent_indent="  ", break_on_hyphens=False) or [label]
+        yield ""
+        yield self._style(lines[0][: len(label)], "bold") + lines[0][len(label) :]
+        yield from lines[1:]
+
+    def _wrap(self, text: str) -> list[str]:
+        return textwrap.wrap(plain(" ".join(text.split())), self._width, break_on_hyphens=False)
+
+    def _heading(self, text: str) -> str:
+        return "\n" + self._style(text, "bold")
+
+    def _style(self, text: str, style: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color and text else text
+
+
+def _fold(text: str, width: int, lines: int) -> list[str]:
+    """A quote over a few lines, cut in the middle of nothing: words may break, since logs hold long ones."""
+    wrapped = textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+    if len(wrapped) > lines:
+        wrapped = [*wrapped[: lines - 1], clip(wrapped[lines - 1] + " …", width)]
+    return wrapped

@@ -1,0 +1,83 @@
+"""Compiled patterns: the only module that imports `regex`.
+
+A pattern is written for the *peeled* text of one line. `compile_pattern` gives the judge (it confirms and captures,
+with a time budget); `gate_expression` gives the copy that the one-pass gate may use.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import regex
+
+from .errors import CatalogueError
+
+SEARCH_TIMEOUT = 0.25
+"""Seconds that one pattern may spend on one line."""
+
+Pattern = regex.Pattern
+Match = regex.Match
+
+
+class PatternTimeoutError(Exception):
+    """A search used up its time budget."""
+
+
+@lru_cache(maxsize=8192)
+def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
+    """The compiled judge of a pattern. Raises CatalogueError when it is not a valid regex."""
+    try:
+        return regex.compile(pattern, regex.ASCII | (regex.IGNORECASE if ignore_case else 0))
+    except regex.error as error:
+        raise CatalogueError(f"pattern is not a valid regex: {error}") from error
+
+
+def search(compiled: regex.Pattern[str], text: str, timeout: float = SEARCH_TIMEOUT) -> regex.Match[str] | None:
+    """First match in ``text``. Raises PatternTimeoutError after ``timeout`` seconds."""
+    try:
+        return compiled.search(text, timeout=timeout, concurrent=None)
+    except TimeoutError as error:
+        raise PatternTimeoutError(compiled.pattern) from error
+
+
+UNGATEABLE = regex.compile(
+    r"""(?<!\\)(?:\\\\)*(?:
+        \\K | \(\?\| | \{[eids]<= | \(\?R\) | \(\?\d+\) | \(\?& | \\L< | \\[GXmMR](?![a-z]) | \(\?[a-zA-Z]*V1 | \[\[:
+        | (?<=\[[^\]]*)(?:--|\|\||&&|~~)
+    )""",
+    regex.VERBOSE,
+)
+"""Syntax that Hyperscan refuses or reads in another sense than `regex` does."""
+
+_TOKEN = regex.compile(
+    r"""\\. | \[\^?\]?(?:\\.|[^\]\\])*\] | \(\?<?[=!] | \( | \) | [\^$] | \{\d*,?\d*\}[?+]? | [^\\\[()^${]+ | \{""",
+    regex.VERBOSE | regex.DOTALL,
+)
+_REPEAT = regex.compile(r"\{(\d*),(\d*)\}")
+_DROPPED = frozenset({"^", "$", r"\A", r"\Z", r"\z", r"\b", r"\B"})
+
+
+def gate_expression(pattern: str) -> str:
+    """The gate's copy of a pattern: matches wherever the pattern does, and perhaps more.
+
+    Anchors and word boundaries mean the peeled text, which the gate does not see, and lookarounds may hold them: all are
+    dropped. Upper bounds of repeats are dropped too, since they cost Hyperscan a state each. Negated classes learn not to
+    run over line ends, which the judge's text does not have.
+    """
+    out: list[str] = []
+    dropping = 0  # depth of parentheses inside a dropped lookaround
+    for token in _TOKEN.findall(pattern):
+        if dropping:
+            dropping += token.startswith("(") - (token == ")")
+        elif token.startswith(("(?=", "(?!", "(?<=", "(?<!")):
+            dropping = 1
+        elif token in _DROPPED:
+            out.append("(?:)")
+        elif token.startswith("[^"):
+            out.append(r"[^\n" + token[2:])
+        elif bounds := _REPEAT.match(token):
+            least = int(bounds.group(1) or 0)
+            out.append("*" if least == 0 else "+" if least == 1 else f"{{{least},}}")
+        else:
+            out.append(token)
+    return "".join(out)

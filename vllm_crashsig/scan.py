@@ -1,0 +1,173 @@
+"""One source, chunk by chunk: frames, unwraps, gates, peels and judges. Yields what the lines show, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .envelopes import peel
+from .envelopes.base import Peeled
+from .framing import Frame, Framer
+from .gate import Gate
+from .match import LineHits, Matcher, candidates_by_line
+from .model import Coverage, LogLine, Scope
+from .unwrap import Unwrapper
+
+CALM = 50
+"""Progress lines in a row after which more of them tell nothing new, until something else happens."""
+HEAD_LINES = 25
+"""Lines at the beginning that are looked at for a time and the envelopes, whether they hit or not."""
+TAIL_BYTES = 16 * 1024
+"""The end of the source that is kept: for its last time, and for how the log ends."""
+TEXT_LIMIT = 4000
+"""Characters of a line that evidence keeps, around its first match."""
+
+
+class SourceScanner:
+    """State of one source. ``gate`` None is the plain path: every pattern on every line; same answers, slower."""
+
+    def __init__(self, name: str, matcher: Matcher, gate: Gate | None) -> None:
+        self.name = name
+        self._matcher = matcher
+        self._gate = gate
+        self._framer = Framer()
+        self._unwrapper = Unwrapper()
+        self._layers: dict[str, None] = {}
+        self._undecodable = 0
+        self._timeouts: list[str] = []
+        self._caps: list[str] = []
+        self._head = 0
+        self._first_time: float | None = None
+        self._tail = b""
+        self._calm = 0
+        self.blank = True
+
+    def feed(self, chunk: bytes) -> Iterator[LineHits]:
+        """What the lines completed by this chunk show."""
+        for frame in self._framer.feed(chunk):
+            yield from self._frame(self._unwrapper.unwrap(frame))
+
+    def close(self) -> Iterator[LineHits]:
+        """What the last, unfinished line shows."""
+        for frame in self._framer.close():
+            yield from self._frame(self._unwrapper.unwrap(frame))
+        if (rest := self._unwrapper.finish()) is not None:
+            yield from self._frame(rest)
+
+    def note(self, cap: str) -> None:
+        """Records that something was cut or could not be read."""
+        if cap not in self._caps:
+            self._caps.append(cap)
+
+    def coverage(self) -> Coverage:
+        """What was read so far."""
+        caps = list(self._caps)
+        if self._framer.long_lines:
+            caps.append(f"{self._framer.long_lines} very long line(s) looked at in pieces")
+        if self._timeouts:
+            caps.append(f"{len(self._timeouts)} pattern time-out(s), first in {self._timeouts[0]}")
+        last_time = None
+        for text in self.tail_lines():
+            peeled = peel(text)
+            self._layers.update(dict.fromkeys(peeled.layers))
+            last_time = peeled.time if peeled.time is not None else last_time
+        return Coverage(
+            self.name, self._framer.bytes_seen, self._framer.lines_seen, self._undecodable,
+            tuple(self._layers), self._first_time, last_time if last_time is not None else self._first_time, tuple(caps),
+        )  # fmt: skip
+
+    def tail_lines(self) -> list[str]:
+        """The last lines seen, oldest first."""
+        return [t for t in self._tail.decode(errors="replace").split("\n") if t.strip()][-40:]
+
+    def _frame(self, frame: Frame) -> Iterator[LineHits]:
+        text = frame.text
+        self._undecodable += frame.undecodable
+        if self.blank and text.strip():
+            self.blank = False
+        if self._head < HEAD_LINES:
+            self._look_at_head(frame)
+        if len(text) >= TAIL_BYTES:
+            self._tail = text[-TAIL_BYTES:]
+        else:
+            self._tail = (self._tail + text)[-TAIL_BYTES:]
+        for index, raw, candidates in self._candidates(frame, text):
+            if self._calm >= CALM and self._matcher.progress.issuperset(candidates):
+                continue
+            line = self._line(frame, index, raw)
+            found = self._matcher.judge(line, candidates, self._timeouts)
+            if found is not None and not self._is_more_of_the_same(found):
+                self._layers.update(dict.fromkeys(line.layers))
+                yield found
+
+    def _is_more_of_the_same(self, found: LineHits) -> bool:
+        """Whether this is one of very many progress lines with nothing else between them."""
+        if found.markers or found.notes or not found.only_progress:
+            self._calm = 0
+            return False
+        self._calm += 1
+        return self._calm > CALM
+
+    def _candidates(self, frame: Frame, text: bytes) -> Iterator[tuple[int, bytes, list[int]]]:
+        if self._gate is None:
+            everything = sorted([*self._matcher.gated, *self._matcher.ungated])
+            for index, raw in enumerate(frame.lines):
+                yield index, raw, everything
+            return
+        gate_text = frame.gate_text
+        gated = candidates_by_line(self._gate, gate_text)
+        if self._matcher.ungated:
+            by_line = {index: found for _, index, found in gated}
+            for index, raw in enumerate(frame.lines):
+                yield index, raw, sorted([*by_line.get(index, ()), *self._matcher.ungated])
+            return
+        for start, index, candidates in gated:
+            if gate_text is text:
+                end = text.find(b"\n", start)
+                yield index, text[start : end if end >= 0 else len(text)], candidates
+            else:
+                yield index, frame.lines[index], candidates
+
+    def _line(self, frame: Frame, index: int, raw: bytes) -> LogLine:
+        peeled = peel(raw.decode())
+        fields = frame.fields[index] if frame.fields is not None else None
+        if fields:
+            _add_fields(peeled, fields)
+        return LogLine(
+            source=self.name,
+            number=frame.line_number(index),
+            offset=frame.line_offset(index),
+            text=peeled.text,
+            scope=Scope(peeled.node, peeled.container, peeled.component, peeled.rank, peeled.gpu, peeled.pid),
+            time=peeled.time,
+            clock=peeled.clock,
+            level=peeled.level,
+            layers=tuple(peeled.layers),
+            count=peeled.count,
+        )
+
+    def _look_at_head(self, frame: Frame) -> None:
+        for index, raw in enumerate(frame.text.split(b"\n", HEAD_LINES)[:HEAD_LINES]):
+            if not raw.strip():
+                continue
+            self._head += 1
+            peeled = peel(raw[:4096].decode(errors="replace"))
+            if frame.fields is not None and index < len(frame.fields) and (fields := frame.fields[index]):
+                _add_fields(peeled, fields)
+            self._layers.update(dict.fromkeys(peeled.layers))
+            if self._first_time is None:
+                self._first_time = peeled.time
+            if self._head >= HEAD_LINES:
+                return
+
+
+def _add_fields(peeled: Peeled, fields: dict[str, Any]) -> None:
+    """What the JSON container says, under what the line itself says."""
+    if layer := fields.get("layer"):
+        peeled.layers.insert(0, layer)
+    for name in ("node", "component", "pid", "rank", "level", "stream"):
+        if getattr(peeled, name) is None:
+            setattr(peeled, name, fields.get(name))
+    peeled.container = fields.get("container") or fields.get("pod") or peeled.container
+    if fields.get("time") is not None:
+        peeled.time, peeled.clock = fields["time"], fields.get("clock")
