@@ -26,7 +26,7 @@ MAX_EVIDENCE = 12
 QUOTE = 1000
 """Characters of a quote."""
 RUNTIME_OF_LAYER = {
-    "docker-json": "docker", "docker-timestamps": "docker", "compose": "compose", "cri": "k8s", "kubectl": "k8s", "stern": "k8s",
+    "docker-json": "docker", "compose": "compose", "cri": "k8s", "kubectl": "k8s", "stern": "k8s", "kail": "k8s",
 }  # fmt: skip
 
 

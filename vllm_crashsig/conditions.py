@@ -49,7 +49,11 @@ class Conditions:
         """Whether this hit is vetoed: the condition holds near it."""
 
         def near(ref: str) -> list[Hit]:
-            return [h for h in self.refer(ref, owner) if h.line != hit.line and _near(hit, h, unless) and _side(hit, h, unless)]
+            return [
+                h
+                for h in self.refer(ref, owner)
+                if h.line != hit.line and _placed(hit, h, unless) and _near(hit, h, unless) and _side(hit, h, unless)
+            ]
 
         if unless.any_of and not any(near(r) for r in unless.any_of):
             return False
@@ -102,6 +106,13 @@ def _within(a: Hit, b: Hit, within: Within) -> bool:
     if within.lines is not None and (lines := lines_between(a.line, b.line)) is not None:
         return abs(lines) <= within.lines
     return True
+
+
+def _placed(hit: Hit, other: Hit, unless: Unless) -> bool:
+    """Whether it is known how two lines stand to each other, where that matters: a veto needs proof."""
+    if unless.within is None and unless.order == "around":
+        return True
+    return lines_between(hit.line, other.line) is not None or seconds_between(hit.line, other.line) is not None
 
 
 def _side(hit: Hit, other: Hit, unless: Unless) -> bool:

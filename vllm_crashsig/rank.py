@@ -35,12 +35,16 @@ def rank(hypotheses: list[Hypothesis], incident: Incident, trail: Trail) -> list
         _score(hypothesis, hypothesis is earliest, hypothesis in episode)
     ordered = sorted(
         candidates,
-        key=lambda h: (CLASS_ORDER[h.role], -h.score, _position(h.first, incident), h.id),
+        key=lambda h: (_class(h), -h.score, _position(h.first, incident), h.id),
     )
     for position, hypothesis in enumerate(ordered):
         _judge_confidence(hypothesis, ordered, position)
         trail.add(hypothesis.id, "added", f"rank {position + 1}, score {hypothesis.score:.2f}: {'; '.join(hypothesis.reasons)}")
     return ordered
+
+
+def _class(hypothesis: Hypothesis) -> int:
+    return CLASS_ORDER["either" if hypothesis.role == "root" and hypothesis.fingerprint.last_resort else hypothesis.role]
 
 
 def band(confidence: float) -> Band:

@@ -203,6 +203,8 @@ class Fingerprint(Model):
     stands_after_stop: bool = False
     """Whether its lines count even right after an orderly stop: they report an event (an OOM kill, an eviction, an Xid)
     rather than what a process says while it goes down."""
+    last_resort: bool = False
+    """Whether it names what happened but not why: any other cause ranks above it."""
     facts: dict[IndicatorName, Fact] = Field(default_factory=dict)
 
     remediation: Remediation = Field(default_factory=Remediation)

@@ -1,0 +1,23 @@
+"""What every test needs: a cache of compiled catalogues inside the repository, and one classifier for each process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from vllm_crashsig import Classifier
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps the user's own cache out of the tests, also in the commands that they start."""
+    os.environ.setdefault("VLLM_CRASHSIG_CACHE", str(Path(config.rootpath) / ".pytest_cache" / "vllm-crashsig"))
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        os.environ.pop(name, None)
+
+
+@pytest.fixture(scope="session")
+def builtin() -> Classifier:
+    """The classifier over the built-in catalogue."""
+    return Classifier()
