@@ -12,17 +12,19 @@ REQUEST = '(APIServer pid={pid}) INFO:     10.0.{a}.{b}:{port} - "POST /v1/chat/
 HEALTH = '(APIServer pid={pid}) INFO:     10.0.0.{b}:{port} - "GET /health HTTP/1.1" 200 OK'
 STATS = (
     "(APIServer pid={pid}) INFO 11-30 {time} [loggers.py:257] Engine 000: Avg prompt throughput: {a}.3 tokens/s, "
-    "Avg generation throughput: {b}.7 tokens/s, Running: {c} reqs, Waiting: 0 reqs, GPU KV cache usage: {c}.1%, Prefix cache hit rate: 41.2%"
+    "Avg generation throughput: {b}.7 tokens/s, Running: {c} reqs, Waiting: 0 reqs, GPU KV cache usage: {c}.1%, "
+    "Prefix cache hit rate: 41.2%"
 )
-RAYLET = "[2026-11-30 {time},{a:03d} I {pid} {pid}] (raylet) node_manager.cc:525: [state-dump] NumPendingTasks: {a} cumulative: {b}"
-NCCL = "node-a:{pid}:{port} [{c}] NCCL INFO Channel {b:02d}/0 : 0[0] -> 1[1] via P2P/CUMEM/read"
-APP = "{time}.{a:03d} gateway level=info msg=\"request finished\" id=req-{port:x} model=qwen tokens={b} duration_ms={a}"
+RAYLET = (
+    "[2026-11-30 {time},{a:03d} I {pid} {pid}] (raylet) node_manager.cc:525: [state-dump] NumPendingTasks: {a} cumulative: {b}"
+)
+APP = '{time}.{a:03d} gateway level=info msg="request finished" id=req-{port:x} model=qwen tokens={b} duration_ms={a}'
 
 
 def ordinary_lines(seed: int = 7) -> Iterator[bytes]:
     """Endless lines in the proportions of a busy server: mostly access log, a statistics line now and then."""
     rng = random.Random(seed)
-    shapes = [(REQUEST, 70), (HEALTH, 12), (APP, 12), (RAYLET, 4), (NCCL, 1), (STATS, 1)]
+    shapes = [(REQUEST, 70), (HEALTH, 12), (APP, 13), (RAYLET, 4), (STATS, 1)]
     templates = [t for t, _ in shapes]
     weights = [w for _, w in shapes]
     second = 0

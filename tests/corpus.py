@@ -6,7 +6,7 @@ Shared by the tests of the catalogue, the samples and the overlaps. Everything i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,7 +78,7 @@ def read_yaml(path: Path) -> Any:
     return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-@lru_cache(maxsize=None)
+@cache
 def sidecar(folder: Path) -> dict[str, Entry]:
     """The entries of ``sample.yaml``, strictly. Raises ValidationError on an unknown key, origin or type."""
     return _SIDECAR.validate_python(read_yaml(folder / "sample.yaml"))
@@ -94,7 +94,7 @@ def folders() -> list[Path]:
     return sorted(p for p in SAMPLES.iterdir() if p.is_dir() and p.name not in SHARED_FOLDERS)
 
 
-@lru_cache(maxsize=None)
+@cache
 def samples() -> tuple[Sample, ...]:
     """All single files that their sidecar names, the healthy ones included."""
     found = []
@@ -106,7 +106,7 @@ def samples() -> tuple[Sample, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def cases() -> tuple[Case, ...]:
     """All folders of ``samples/incidents/``."""
     return tuple(
@@ -127,7 +127,7 @@ def catalogue() -> Catalogue:
     return classifier().catalogue
 
 
-@lru_cache(maxsize=None)
+@cache
 def report(*paths: Path) -> Report:
     """The report for files that are one case."""
     return classify_paths(paths, classifier())
@@ -139,7 +139,7 @@ def judge_and_gate() -> tuple[Matcher, Gate | None]:
     return prepare(catalogue())
 
 
-@lru_cache(maxsize=None)
+@cache
 def line_hits(path: Path) -> tuple[LineHits, ...]:
     """What the lines of a file show, before vetoes and ranking."""
     scanner = SourceScanner(str(path), *judge_and_gate())

@@ -212,3 +212,15 @@ def test_endless_parts_take_bounded_memory() -> None:
     ]
     assert lengths, "given out in pieces before the end comes"
     assert max(lengths) <= MAX_LINE + 16_384
+
+
+def test_a_json_line_is_undone_whatever_stands_beside_it() -> None:
+    line = b'  {"message": "inner", "level": "error"}'
+    assert [raw for _, _, raw in unwrapped(b"plain\n" + line + b"\n")] == [b"plain", b"inner"]
+    assert [raw for _, _, raw in unwrapped(line + b"\nplain\n")] == [b"inner", b"plain"]
+
+
+def test_newlines_inside_a_part_keep_their_place() -> None:
+    first = docker("one\ntwo")
+    assert unwrapped(first + docker(" more\n")) == [(1, 0, b"one"), (1, 0, b"two more")]
+    assert unwrapped(first) == [(1, 0, b"one"), (1, 0, b"two")]

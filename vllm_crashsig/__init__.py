@@ -1,8 +1,8 @@
 """Root causes of vLLM crashes from logs: what killed it, how sure we are and from which lines, and what to do now.
 
-    from vllm_crashsig import classify_paths
-    report = classify_paths(["vllm.log", "dmesg.txt"])
-    print(report.verdict, report.cause and report.cause.id)
+from vllm_crashsig import classify_paths
+report = classify_paths(["vllm.log", "dmesg.txt"])
+print(report.verdict, report.cause and report.cause.id)
 """
 
 from __future__ import annotations

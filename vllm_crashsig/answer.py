@@ -16,8 +16,19 @@ from .rank import band, rank
 from .redact import redact
 from .remediation import advise
 from .report import (
-    Classification, CoverageInfo, Culprit, EvidenceInfo, IncidentInfo, ReferenceInfo, Report, ScopeInfo, Tool, ToolCatalogue,
-    TrailNote, UnknownFailure, Verdict,
+    Classification,
+    CoverageInfo,
+    Culprit,
+    EvidenceInfo,
+    IncidentInfo,
+    ReferenceInfo,
+    Report,
+    ScopeInfo,
+    Tool,
+    ToolCatalogue,
+    TrailNote,
+    UnknownFailure,
+    Verdict,
 )  # fmt: skip
 from .version import __version__
 
@@ -65,9 +76,7 @@ class Reporter:
         caps += [f"{s.source}: {s.dropped} restarts in the middle are not listed" for s in streams if s.dropped]
         times = [t for c in coverage for t in (c.first_time, c.last_time) if t is not None]
         return Report(
-            tool=Tool(
-                version=__version__, catalogue=ToolCatalogue(version=self._catalogue.version, hash=self._catalogue.hash)
-            ),
+            tool=Tool(version=__version__, catalogue=ToolCatalogue(version=self._catalogue.version, hash=self._catalogue.hash)),
             verdict=verdict,
             classifications=headline.classifications if headline else [],
             incidents=_fold([self._incident_info(a) for a in answers]),
@@ -146,9 +155,7 @@ class Reporter:
         supporting: dict[str, Hit] = {}
         for hit in hypothesis.supporting:
             supporting.setdefault(hit.indicator, hit)
-        counts = {
-            (fid, name): track.count for s in segments for (fid, name), track in s.tracks.items() if fid == hypothesis.id
-        }
+        counts = {(fid, name): track.count for s in segments for (fid, name), track in s.tracks.items() if fid == hypothesis.id}
         chosen = [*leading, *supporting.values(), *rest]
         return [
             self._quoted(h.line, h.indicator, hypothesis.fingerprint.indicators[h.indicator].weight,
@@ -176,7 +183,9 @@ class Reporter:
         )
 
     def _incident_info(self, answer: _Answer) -> IncidentInfo:
-        lines = [x for s in answer.incident.segments for x in (s.first, s.last) if x and x.source == answer.incident.primary.source]
+        lines = [
+            x for s in answer.incident.segments for x in (s.first, s.last) if x and x.source == answer.incident.primary.source
+        ]
         numbers = [line.number for line in lines]
         failed = answer.verdict in ("crash", "unclassified")
         primary = answer.incident.primary
@@ -259,7 +268,13 @@ def _fold(incidents: list[IncidentInfo]) -> list[IncidentInfo]:
     for incident in incidents:
         cause = incident.classifications[0].id if incident.classifications else None
         before = folded[-1] if folded else None
-        if before and cause and before.classifications and before.classifications[0].id == cause and before.source == incident.source:
+        if (
+            before
+            and cause
+            and before.classifications
+            and before.classifications[0].id == cause
+            and before.source == incident.source
+        ):
             folded[-1] = incident.model_copy(update={"first_line": before.first_line, "repeats": before.repeats + 1})
         else:
             folded.append(incident)

@@ -276,7 +276,7 @@ def _graph_mistakes(fingerprints: Mapping[str, tuple[Path, Fingerprint]]) -> Ite
             if target not in fingerprints:
                 yield CatalogueError(f"explains unknown fingerprint {target!r}", Location(str(path), key="explains"))
         conditions = [("when", fingerprint.when)] if fingerprint.when else []
-        conditions += [(f"unless.{i}", u) for i, u in enumerate(fingerprint.unless)]  # type: ignore[misc]
+        conditions += [(f"unless.{i}", u) for i, u in enumerate(fingerprint.unless)]
         for key, condition in conditions:
             for ref in condition.refs() if condition else ():
                 owner, indicator = resolve_ref(ref, fingerprint.id, fingerprint.indicators)

@@ -41,7 +41,10 @@ class DefaultGroup(click.Group):
 
 
 @click.group(
-    cls=DefaultGroup, invoke_without_command=False, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=DefaultGroup,
+    invoke_without_command=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "--version", prog_name="vllm-crashsig")
 def main() -> None:
@@ -59,7 +62,8 @@ def main() -> None:
 def fingerprints_option(function: Callable[..., T]) -> Callable[..., T]:
     return click.option(
         "--fingerprints", "directories", metavar="DIR", multiple=True,
-        help="Folder of more fingerprints (<area>/<id>.yaml). They add to the built-in ones, or replace those of the same id. Repeatable.",
+        help="Folder of more fingerprints (<area>/<id>.yaml): they add to the built-in ones, or replace those of the same id."
+        " Repeatable.",
     )(function)  # fmt: skip
 
 
@@ -69,17 +73,32 @@ def fingerprints_option(function: Callable[..., T]) -> Callable[..., T]:
 @fingerprints_option
 @click.option("--explain", is_flag=True, help="Also tell how the answer came about, and why others did not.")
 @click.option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour in text (default: on a terminal; NO_COLOR is heeded)."
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Colour in text (default: on a terminal; NO_COLOR is heeded).",
 )
-@click.option("--width", type=click.IntRange(min=40), default=None, metavar="COLUMNS", help="Width of text (default: the terminal's, at most 120).")
+@click.option(
+    "--width",
+    type=click.IntRange(min=40),
+    default=None,
+    metavar="COLUMNS",
+    help="Width of text (default: the terminal's, at most 120).",
+)
 @click.option("--redact/--no-redact", default=True, help="Mask tokens and passwords in quotes (default: mask).")
 def classify(
-    paths: Sequence[str], format_name: str, directories: Sequence[str], explain: bool, color: str, width: int | None, redact: bool
+    paths: Sequence[str],
+    format_name: str,
+    directories: Sequence[str],
+    explain: bool,
+    color: str,
+    width: int | None,
+    redact: bool,
 ) -> None:  # fmt: skip
     """Read logs of ONE case and name the root cause.
 
-    LOG may be a file (plain, gzip, bzip2 or xz) or - for standard input, which is also read when no LOG is given. Several logs are
-    taken together: a container's log and the node's dmesg, for instance.
+    LOG may be a file (plain, gzip, bzip2 or xz) or - for standard input, which is also read when no LOG is given. Several
+    logs are taken together: a container's log and the node's dmesg, for instance.
     """
     from .outputs import FORMATS
 

@@ -35,7 +35,8 @@ class Track:
 
     def add(self, hit: Hit) -> None:
         self.count += hit.line.count
-        hit = replace(hit, line=_bounded(hit.line, hit.span), span=(0, 0))
+        if len(hit.line.text) > TEXT_LIMIT:
+            hit = replace(hit, line=_bounded(hit.line, hit.span))
         if len(self.first) < KEPT_FIRST:
             self.first.append(hit)
         else:
@@ -170,7 +171,7 @@ class Correlator:
                 relevant = relevant or segment.first_failure is not None
             if fingerprint.is_failure:
                 claimed = True
-                if fingerprint.indicators[hit.indicator].weight == "decisive" and segment.first_failure is None:
+                if hit.decisive and segment.first_failure is None:
                     segment.first_failure = line.number
             else:
                 segment.context.update(hit.facts)

@@ -25,7 +25,9 @@ MARKERS: Mapping[str, str] = {
     "fatal_python": r"Fatal Python error: (?P<type>[^\n]{1,120}?)(?:$|\n)",
     "check_failed": r"Check failed: (?P<type>[^\n]{1,80})",
     "assertion": r"Assertion [`'](?P<type>[^'`]{1,200})' failed",
-    "core_dumped": r"(?P<type>Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception)\s*\(core dumped\)",
+    "core_dumped": (
+        r"(?P<type>Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception)\s*\(core dumped\)"
+    ),
     "panic": r"thread '[^']*' panicked at",
 }
 """Text that failures print whatever their cause. Python's shapes are those of Lib/traceback.py and Python/pylifecycle.c,

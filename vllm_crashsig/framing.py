@@ -42,6 +42,11 @@ class Frame:
     """Whether this is a piece of a line longer than MAX_LINE."""
 
     @cached_property
+    def newlines(self) -> int:
+        """How many lines end in ``raw``. Whoever has counted already may say so by setting it."""
+        return self.raw.count(b"\n")
+
+    @cached_property
     def text(self) -> bytes:
         """The lines as valid UTF-8 without terminal sequences; the same number of lines as ``raw``."""
         text = self.raw
@@ -87,6 +92,7 @@ class Framer:
     def __init__(self) -> None:
         self._pending = b""
         self._line = 1
+        self._last: Frame | None = None  # its lines are not counted yet: whoever scans it does so on the way
         self._offset = 0
         self.long_lines = 0
         self._in_long_line = False
@@ -104,7 +110,9 @@ class Framer:
         """The last line, if no newline ended it."""
         if self._pending:
             rest, self._pending = self._pending, b""
-            yield self._emit(rest, cut=self._in_long_line)
+            frame = self._emit(rest, cut=self._in_long_line)
+            self._line += 1  # no newline ended it, so `_emit` has not counted it
+            yield frame
 
     @property
     def bytes_seen(self) -> int:
@@ -114,16 +122,24 @@ class Framer:
     @property
     def lines_seen(self) -> int:
         """Lines begun so far."""
-        return self._line - 1 + bool(self._pending)
+        self._count()
+        return self._line - 1 + bool(self._pending or (self._last and not self._last.raw.endswith(b"\n")))
 
     def _emit(self, raw: bytes, *, cut: bool = False, overlap: int = 0) -> Frame:
-        frame = Frame(raw, self._line, self._offset, cut=cut)
-        newlines = raw.count(b"\n")
-        self._line += newlines
+        self._count()
+        frame = self._last = Frame(raw, self._line, self._offset, cut=cut)
         self._offset += len(raw) - overlap
-        if newlines:
+        if raw.endswith(b"\n"):
             self._in_long_line = False
         return frame
+
+    def _count(self) -> None:
+        if self._last is not None:
+            self._line += self._last.newlines
+            if self._last.raw.endswith(b"\n"):
+                self._last = None
+            else:
+                self._last.newlines = 0
 
     def _whole_lines(self, data: bytes) -> Iterator[Frame]:
         start = at = 0

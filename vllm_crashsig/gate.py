@@ -10,9 +10,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from .patterns import UNGATEABLE, gate_expression
+from .gate_copy import gate_expression
+from .patterns import UNGATEABLE
 from .schema import Indicator
-
 
 Patterns = Sequence[tuple[int, str, bool]]
 """(index, pattern, ignore case) of each."""

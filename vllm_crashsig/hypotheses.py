@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from .catalogue import Catalogue
 from .conditions import Conditions
 from .correlate import Segment, lines_between, seconds_between
+from .crashid import mask
 from .incidents import Incident
 from .model import Hit, LogLine
 from .report import Outcome, TrailNote
@@ -88,15 +89,18 @@ def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> list[Hypot
     return found
 
 
-def _hypothesis(
-    fingerprint: Fingerprint, incident: Incident, conditions: Conditions, trail: Trail
-) -> Hypothesis | None:
-    hits = []
+def _hypothesis(fingerprint: Fingerprint, incident: Incident, conditions: Conditions, trail: Trail) -> Hypothesis | None:
+    hits: list[Hit] = []
+    vetoed: list[Hit] = []
     for hit in conditions.decisive(fingerprint):
         if reason := _veto(hit, fingerprint, incident, conditions):
             trail.add(fingerprint.id, "vetoed", f"{hit.line.source}:{hit.line.number} {hit.indicator}: {reason}")
+            vetoed.append(hit)
         else:
             hits.append(hit)
+    for hit in [h for h in hits if any(_same_event(h, v) for v in vetoed)]:
+        hits.remove(hit)
+        trail.add(fingerprint.id, "vetoed", f"{hit.line.source}:{hit.line.number} {hit.indicator}: the same event as above")
     if not hits and not (fingerprint.when and _supporting(fingerprint, incident)):
         if _supporting(fingerprint, incident):
             trail.add(fingerprint.id, "unmet", "only supporting lines; no decisive one")
@@ -114,6 +118,13 @@ def _hypothesis(
         if fid == fingerprint.id and fingerprint.indicators[name].weight == "decisive"
     )
     return Hypothesis(fingerprint, hits, _supporting(fingerprint, incident), count, _outcome(hits, incident))
+
+
+def _same_event(hit: Hit, vetoed: Hit) -> bool:
+    """Whether a hit tells of an event that was vetoed in another file of the case, where its time or place was known."""
+    if hit.line.source == vetoed.line.source or seconds_between(hit.line, vetoed.line) is not None:
+        return False
+    return hit.indicator == vetoed.indicator and mask(hit.matched) == mask(vetoed.matched)
 
 
 def _supporting(fingerprint: Fingerprint, incident: Incident) -> list[Hit]:
@@ -171,7 +182,7 @@ def _outcome(hits: list[Hit], incident: Incident) -> Outcome:
             outcomes.append("terminal")
     for outcome in ("terminal", "unresolved", "progressed-after"):
         if outcome in outcomes:
-            return outcome  # type: ignore[return-value]
+            return outcome
     return "unresolved"
 
 

@@ -9,7 +9,8 @@ from .catalogue import Catalogue, builtin_directory, load_catalogue
 from .errors import CatalogueError, Location
 from .facts import parse_fact
 from .gate import gate_problem
-from .patterns import PatternTimeoutError, compile_pattern, gate_expression, search
+from .gate_copy import gate_expression
+from .patterns import PatternTimeoutError, compile_pattern, search
 from .schema import Fingerprint, Indicator, capture_names, placeholders
 
 NESTED_REPEAT_SAMPLE = "a" * 200
@@ -99,4 +100,6 @@ def _titles(catalogue: Catalogue, own: set[str], paths: dict[str, Path]) -> Iter
     for fingerprint in catalogue:
         before = seen.setdefault(fingerprint.title.lower(), fingerprint.id)
         if before != fingerprint.id and fingerprint.id in own:
-            yield CatalogueError(f"has the same title as {before}", Location(str(paths.get(fingerprint.id, fingerprint.id)), key="title"))
+            yield CatalogueError(
+                f"has the same title as {before}", Location(str(paths.get(fingerprint.id, fingerprint.id)), key="title")
+            )

@@ -85,7 +85,7 @@ class Matcher:
             self._ask(index, found, timeouts)
         if not found.hits and not found.markers:
             return None
-        if found.markers or any(h.fingerprint in self.failures for h in found.hits):
+        if found.markers or any(h.decisive for h in found.hits):
             for index in self.lazy:
                 self._ask(index, found, timeouts)
         self._settle_claims(found)
@@ -113,7 +113,8 @@ class Matcher:
             return
         facts = _facts(probe.fingerprint, match)
         facts.update(probe.indicator.sets)
-        found.hits.append(Hit(probe.fingerprint.id, probe.name, found.line, facts, match.span()))
+        decisive = probe.fingerprint.is_failure and probe.indicator.weight == "decisive"
+        found.hits.append(Hit(probe.fingerprint.id, probe.name, found.line, facts, match.span(), decisive))
 
     def _settle_claims(self, found: LineHits) -> None:
         claim = next((h for h in found.hits if h.fingerprint in self.claiming), None)
@@ -132,17 +133,17 @@ class Matcher:
 def _facts(fingerprint: Fingerprint, match: Match[str]) -> dict[str, FactValue]:
     """The typed captures. ``path2`` is another place in the pattern for ``path`` (a name may be given only once)."""
     facts: dict[str, FactValue] = {}
-    for name, text in match.groupdict().items():
-        plain = name.rstrip("0123456789").rstrip("_")
-        if name != plain and plain in fingerprint.facts:
-            name = plain
+    for group, text in match.groupdict().items():
+        plain = group.rstrip("0123456789").rstrip("_")
+        name = plain if plain in fingerprint.facts else group
         if text is not None and name not in facts and (value := parse_fact(fingerprint.facts[name].type, text)) is not None:
             facts[name] = value
     return facts
 
 
-def candidates_by_line(gate: Gate, text: bytes) -> list[tuple[int, int, list[int]]]:
-    """(line start, line index, candidate probes) of each line of ``text`` that the gate lets through."""
+def candidates_by_line(gate: Gate, text: bytes) -> tuple[list[tuple[int, int, list[int]]], int]:
+    """(line start, line index, candidate probes) of each line of ``text`` that the gate lets through; and how many newlines
+    ``text`` holds, since they are counted on the way."""
     lines: list[tuple[int, int, list[int]]] = []
     line_end = -1
     index = counted = 0
@@ -162,4 +163,4 @@ def candidates_by_line(gate: Gate, text: bytes) -> list[tuple[int, int, list[int
             current.append(probe)
     for _, _, found in lines:
         found.sort()
-    return lines
+    return lines, index + text.count(b"\n", counted)

@@ -54,6 +54,13 @@ class Hit:
     facts: Mapping[str, FactValue] = field(default_factory=dict)
     span: tuple[int, int] = (0, 0)
     """Where in ``line.text`` it matched."""
+    decisive: bool = False
+    """Whether this alone can name a failure."""
+
+    @property
+    def matched(self) -> str:
+        """The part of the line that matched (of very long lines perhaps another part)."""
+        return self.line.text[slice(*self.span)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,36 +48,3 @@ UNGATEABLE = regex.compile(
     regex.VERBOSE,
 )
 """Syntax that Hyperscan refuses or reads in another sense than `regex` does."""
-
-_TOKEN = regex.compile(
-    r"""\\. | \[\^?\]?(?:\\.|[^\]\\])*\] | \(\?<?[=!] | \( | \) | [\^$] | \{\d*,?\d*\}[?+]? | [^\\\[()^${]+ | \{""",
-    regex.VERBOSE | regex.DOTALL,
-)
-_REPEAT = regex.compile(r"\{(\d*),(\d*)\}")
-_DROPPED = frozenset({"^", "$", r"\A", r"\Z", r"\z", r"\b", r"\B"})
-
-
-def gate_expression(pattern: str) -> str:
-    """The gate's copy of a pattern: matches wherever the pattern does, and perhaps more.
-
-    Anchors and word boundaries mean the peeled text, which the gate does not see, and lookarounds may hold them: all are
-    dropped. Upper bounds of repeats are dropped too, since they cost Hyperscan a state each. Negated classes learn not to
-    run over line ends, which the judge's text does not have.
-    """
-    out: list[str] = []
-    dropping = 0  # depth of parentheses inside a dropped lookaround
-    for token in _TOKEN.findall(pattern):
-        if dropping:
-            dropping += token.startswith("(") - (token == ")")
-        elif token.startswith(("(?=", "(?!", "(?<=", "(?<!")):
-            dropping = 1
-        elif token in _DROPPED:
-            out.append("(?:)")
-        elif token.startswith("[^"):
-            out.append(r"[^\n" + token[2:])
-        elif bounds := _REPEAT.match(token):
-            least = int(bounds.group(1) or 0)
-            out.append("*" if least == 0 else "+" if least == 1 else f"{{{least},}}")
-        else:
-            out.append(token)
-    return "".join(out)

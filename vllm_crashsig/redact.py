@@ -7,7 +7,7 @@ import re
 MASK = "[masked]"
 
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
-    # Tokens with a recognisable shape: Hugging Face, OpenAI-like, GitHub, Slack, AWS key ids, Google, JWT, NVIDIA NGC, W&B-style keys
+    # Tokens with a recognisable shape: Hugging Face, OpenAI-like, GitHub, Slack, AWS key ids, Google, JWT, NVIDIA NGC
     (re.compile(r"\b(?:hf_|api_org_)[A-Za-z0-9]{16,}"), MASK),
     (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), MASK),
     (re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,})"), MASK),
@@ -30,7 +30,12 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         rf"\g<1>{MASK}",
     ),
-    (re.compile(r"(?i)([?&](?:token|key|sig|signature|x-amz-(?:signature|credential|security-token)|access_token)=)[^&\s'\"]+"), rf"\g<1>{MASK}"),
+    (
+        re.compile(
+            r"(?i)([?&](?:token|key|sig|signature|x-amz-(?:signature|credential|security-token)|access_token)=)[^&\s'\"]+"
+        ),
+        rf"\g<1>{MASK}",
+    ),
 )
 
 

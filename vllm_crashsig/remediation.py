@@ -72,8 +72,13 @@ def compares(value: FactValue, wanted: str) -> bool:
     except ValueError:
         return (str(value).lower() == operand.lower()) is (operator != "!=")
     return {
-        "==": left == right, "!=": left != right, ">": left > right, "<": left < right, ">=": left >= right, "<=": left <= right,
-    }[operator]  # fmt: skip
+        "==": left == right,
+        "!=": left != right,
+        ">": left > right,
+        "<": left < right,
+        ">=": left >= right,
+        "<=": left <= right,
+    }[operator]
 
 
 def _filled(step: Step, known: Mapping[str, FactValue], declared: Mapping[str, Fact]) -> StepInfo:

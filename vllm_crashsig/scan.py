@@ -91,10 +91,10 @@ class SourceScanner:
             self._tail = text[-TAIL_BYTES:]
         else:
             self._tail = (self._tail + text)[-TAIL_BYTES:]
-        for index, raw, candidates in self._candidates(frame, text):
+        for index, raw, candidates, start in self._candidates(frame, text):
             if self._calm >= CALM and self._matcher.progress.issuperset(candidates):
                 continue
-            line = self._line(frame, index, raw)
+            line = self._line(frame, index, raw, start)
             found = self._matcher.judge(line, candidates, self._timeouts)
             if found is not None and not self._is_more_of_the_same(found):
                 self._layers.update(dict.fromkeys(line.layers))
@@ -108,27 +108,31 @@ class SourceScanner:
         self._calm += 1
         return self._calm > CALM
 
-    def _candidates(self, frame: Frame, text: bytes) -> Iterator[tuple[int, bytes, list[int]]]:
+    def _candidates(self, frame: Frame, text: bytes) -> Iterator[tuple[int, bytes, list[int], int | None]]:
+        """Of each line to judge: index, bytes, candidate probes, and its place in the frame if that is as in the source."""
         if self._gate is None:
             everything = sorted([*self._matcher.gated, *self._matcher.ungated])
             for index, raw in enumerate(frame.lines):
-                yield index, raw, everything
+                yield index, raw, everything, None
             return
         gate_text = frame.gate_text
-        gated = candidates_by_line(self._gate, gate_text)
+        gated, newlines = candidates_by_line(self._gate, gate_text)
+        if gate_text is frame.raw:
+            frame.newlines = newlines
         if self._matcher.ungated:
             by_line = {index: found for _, index, found in gated}
             for index, raw in enumerate(frame.lines):
-                yield index, raw, sorted([*by_line.get(index, ()), *self._matcher.ungated])
+                yield index, raw, sorted([*by_line.get(index, ()), *self._matcher.ungated]), None
             return
+        untouched = text is frame.raw and frame.offsets is None
         for start, index, candidates in gated:
             if gate_text is text:
                 end = text.find(b"\n", start)
-                yield index, text[start : end if end >= 0 else len(text)], candidates
+                yield index, text[start : end if end >= 0 else len(text)], candidates, start if untouched else None
             else:
-                yield index, frame.lines[index], candidates
+                yield index, frame.lines[index], candidates, None
 
-    def _line(self, frame: Frame, index: int, raw: bytes) -> LogLine:
+    def _line(self, frame: Frame, index: int, raw: bytes, start: int | None) -> LogLine:
         peeled = peel(raw.decode())
         fields = frame.fields[index] if frame.fields is not None else None
         if fields:
@@ -136,7 +140,7 @@ class SourceScanner:
         return LogLine(
             source=self.name,
             number=frame.line_number(index),
-            offset=frame.line_offset(index),
+            offset=frame.line_offset(index) if start is None else frame.first_offset + start,
             text=peeled.text,
             scope=Scope(peeled.node, peeled.container, peeled.component, peeled.rank, peeled.gpu, peeled.pid),
             time=peeled.time,

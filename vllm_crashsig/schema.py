@@ -18,9 +18,7 @@ Role = Literal["root", "either", "cascade", "degraded", "advice", "noise", "cont
 
 Severity = Literal["critical", "high", "medium", "low", "info"]
 Status = Literal["experimental", "test", "stable", "deprecated"]
-Area = Literal[
-    "host", "shm", "gpu", "driver", "hardware", "nccl", "torch", "ray", "vllm", "model", "build", "k8s", "container"
-]
+Area = Literal["host", "shm", "gpu", "driver", "hardware", "nccl", "torch", "ray", "vllm", "model", "build", "k8s", "container"]
 Weight = Literal["decisive", "supporting", "context"]
 Risk = Literal["read-only", "config", "restart", "drain", "hardware"]
 Runtime = Literal["docker", "compose", "k8s", "swarm", "podman", "slurm", "systemd", "bare"]

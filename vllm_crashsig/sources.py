@@ -54,11 +54,12 @@ class Source:
                 yield data
             return
         rejoined = cast(BinaryIO, _Rejoined(head, file))
-        opener: Callable[[IO[bytes]], IO[bytes]] = {
-            "gzip": lambda f: gzip.GzipFile(fileobj=f), "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile,
-        }[kind]  # fmt: skip
+        unpacked: IO[bytes]
         try:
-            unpacked = opener(rejoined)
+            if kind == "gzip":
+                unpacked = gzip.GzipFile(fileobj=rejoined)
+            else:
+                unpacked = bz2.BZ2File(rejoined) if kind == "bzip2" else lzma.LZMAFile(rejoined)
             while data := unpacked.read1(CHUNK) if hasattr(unpacked, "read1") else unpacked.read(CHUNK):
                 yield data
         except (EOFError, zlib.error, lzma.LZMAError, OSError, ValueError) as error:

@@ -40,7 +40,9 @@ def _report(report: Report, explain: bool) -> Iterator[str]:
     if explain:
         yield "<details><summary>Trail</summary>"
         yield ""
-        yield markdown_block("\n".join(f"{n.action} {n.fingerprint}: {n.detail}" for n in report.trail) or "nothing matched", "text")
+        yield markdown_block(
+            "\n".join(f"{n.action} {n.fingerprint}: {n.detail}" for n in report.trail) or "nothing matched", "text"
+        )
         yield ""
         yield "</details>"
 

@@ -56,7 +56,9 @@ class _Writer:
             yield from self._field("Where", plain(who))
         steps = cause.remediation
         yield from self._steps("Do now", steps.immediate)
-        first = [*steps.investigate[:2], *steps.verify[:1]] if cause.role == "cascade" or cause.band != "high" else steps.verify[:1]
+        first = (
+            [*steps.investigate[:2], *steps.verify[:1]] if cause.role == "cascade" or cause.band != "high" else steps.verify[:1]
+        )
         yield from self._steps("Check", first)
         more = len(steps.investigate) + len(steps.prevent) + len(steps.verify) - len(first)
         if more > 0:
@@ -112,14 +114,20 @@ class _Writer:
             text = plain(step.text.replace("\n", " "))
             risk = "" if step.risk == "read-only" else f"  [{step.risk}]"
             yield from textwrap.wrap(
-                text + risk, self._width, initial_indent="  " + label, subsequent_indent="  " + " " * len(label), break_on_hyphens=False
+                text + risk,
+                self._width,
+                initial_indent="  " + label,
+                subsequent_indent="  " + " " * len(label),
+                break_on_hyphens=False,
             )
             for line in (step.command or "").splitlines():
                 yield "     " + self._style(plain(line), "bold")
 
     def _field(self, name: str, text: str) -> Iterator[str]:
         label = f"{name}: "
-        lines = textwrap.wrap(text, self._width, initial_indent=label, subsequent_indent="  ", break_on_hyphens=False) or [label]
+        lines = textwrap.wrap(text, self._width, initial_indent=label, subsequent_indent="  ", break_on_hyphens=False) or [
+            label
+        ]
         yield ""
         yield self._style(lines[0][: len(label)], "bold") + lines[0][len(label) :]
         yield from lines[1:]
