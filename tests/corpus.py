@@ -15,12 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vllm_crashsig import Classifier, Report, classify_paths
 from vllm_crashsig.catalogue import Catalogue
+from vllm_crashsig.encodings import Decoder
 from vllm_crashsig.framing import Framer
 from vllm_crashsig.gate import Gate
-from vllm_crashsig.match import LineHits, Matcher, candidates_by_line
+from vllm_crashsig.match import LineHits, Matcher
 from vllm_crashsig.prepare import prepare
 from vllm_crashsig.scan import SourceScanner
-from vllm_crashsig.sources import path_source
 from vllm_crashsig.unwrap import Unwrapper
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -143,8 +143,14 @@ def judge_and_gate() -> tuple[Matcher, Gate | None]:
 def line_hits(path: Path) -> tuple[LineHits, ...]:
     """What the lines of a file show, before vetoes and ranking."""
     scanner = SourceScanner(str(path), *judge_and_gate())
-    found = [hit for chunk in path_source(path).chunks() for hit in scanner.feed(chunk)]
+    found = list(scanner.feed(path.read_bytes()))
     return (*found, *scanner.close())
+
+
+def utf8(path: Path) -> bytes:
+    """A sample's bytes as the framer gets them."""
+    decoder = Decoder()
+    return decoder.feed(path.read_bytes()) + decoder.close()
 
 
 def candidates(path: Path) -> set[int]:
@@ -153,7 +159,7 @@ def candidates(path: Path) -> set[int]:
     if gate is None:
         return set(range(len(matcher.probes)))
     framer, unwrapper = Framer(), Unwrapper()
-    frames = [unwrapper.unwrap(f) for chunk in path_source(path).chunks() for f in framer.feed(chunk)]
+    frames = [unwrapper.unwrap(f) for f in framer.feed(utf8(path))]
     frames += [unwrapper.unwrap(f) for f in framer.close()]
     frames += [f for f in [unwrapper.finish()] if f is not None]
-    return {probe for f in frames for _, _, found in candidates_by_line(gate, f.gate_text) for probe in found}
+    return {probe for f in frames for _, probe in gate.scan(f.gate_text)}

@@ -13,6 +13,7 @@ from corpus import (
     cases,
     catalogue,
     folders,
+    judge_and_gate,
     line_hits,
     read_yaml,
     report,
@@ -66,6 +67,25 @@ def test_lint_finds_nothing() -> None:
     problems, looked_at = lint_directories([])
     assert [str(p) for p in problems] == []
     assert looked_at == len(fingerprint_files())
+
+
+def test_the_gate_sees_every_example_wherever_it_stands() -> None:
+    """Real lines carry envelopes and stand between others; Hyperscan 5.4.12 loses matches of some patterns behind a prefix."""
+    matcher, gate = judge_and_gate()
+    if gate is None:
+        pytest.skip("Hyperscan is not installed")
+    before, after = (
+        "2026-11-30T19:41:58.250000000Z (EngineCore_DP0 pid=94) ERROR 11-30 19:41:58 [core.py:1510] ",
+        "\nnext 12345\n",
+    )
+    missed = [
+        f"{probe.fingerprint.id}:{probe.name}: {text[:80]!r}"
+        for index in matcher.gated
+        if (probe := matcher.probes[index]).fingerprint and probe.indicator
+        for text in probe.indicator.examples.hit
+        if index not in {found for _, found in gate.scan((before + text + after).encode())}
+    ]
+    assert missed == []
 
 
 def test_every_id_of_the_taxonomy_has_a_fingerprint() -> None:

@@ -13,10 +13,10 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "vllm_crashsig"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "model", "schema", "version", "framing", "redact"}),
-    frozenset({"catalogue", "envelopes", "facts", "patterns", "report", "sources"}),
-    frozenset({"cache", "crashid", "gate", "remediation", "schemas", "unwrap"}),
-    frozenset({"lint", "match", "outputs"}),
+    frozenset({"encodings", "errors", "model", "schema", "version", "framing", "redact", "gate_copy"}),
+    frozenset({"envelopes", "facts", "patterns", "report", "sources"}),
+    frozenset({"catalogue", "crashid", "gate", "remediation", "schemas", "unwrap"}),
+    frozenset({"cache", "lint", "match", "outputs"}),
     frozenset({"correlate", "prepare"}),
     frozenset({"conditions", "incidents", "scan"}),
     frozenset({"hypotheses"}),
@@ -35,6 +35,14 @@ INNER: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"docker", "generic", "json_values", "kernel", "kubernetes", "labels", "nccl", "ray", "services", "torch"}),
         frozenset({"journal", "json_line", "vllm"}),
         frozenset({"dispatch"}),
+        frozenset({"__init__"}),
+    ),
+    "sources": (
+        frozenset({"base", "kinds"}),
+        frozenset({"archives", "compression", "remote"}),
+        frozenset({"tar", "zip"}),
+        frozenset({"opening"}),
+        frozenset({"paths"}),
         frozenset({"__init__"}),
     ),
     "outputs": (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import combinations
 
-from corpus import ROOT, catalogue, read_yaml, report, samples
+from corpus import ROOT, catalogue, line_hits, read_yaml, report, samples
 
 TABLE = ROOT / "tests" / "overlaps.yaml"
 
@@ -54,3 +55,22 @@ def test_every_declared_overlap_has_a_reason() -> None:
     poor = [(one, other) for one, others in declared().items() for other, reason in others.items() if len(str(reason)) < 10]
     assert poor == []
     assert list(declared()) == sorted(declared()), "keep the table sorted"
+
+
+def test_no_line_proves_two_unrelated_causes() -> None:
+    """A message that is decisive for two causes belongs to one of them, unless that one explains the other."""
+    known, explained = catalogue(), catalogue().explained
+    twins: dict[tuple[str, str], str] = {}
+    for sample in samples():
+        for found in line_hits(sample.path):
+            causes = {
+                (hit.fingerprint, hit.indicator)
+                for hit in found.hits
+                if known[hit.fingerprint].role in ("root", "either")
+                and known[hit.fingerprint].indicators[hit.indicator].weight == "decisive"
+            }
+            for (one, a), (other, b) in combinations(sorted(causes), 2):
+                related = known[one].base_id == known[other].base_id or other in explained[one] or one in explained[other]
+                if not related:
+                    twins.setdefault((f"{one}:{a}", f"{other}:{b}"), f"{sample.name}:{found.line.number}")
+    assert twins == {}

@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 from tiny import SAMPLES
 
 from vllm_crashsig import Catalogue, Classifier, Report
+from vllm_crashsig.framing import Frame
+from vllm_crashsig.match import candidates_by_line
+from vllm_crashsig.prepare import prepare
 
 SUBSET = (
     "shm-exhausted-nccl", "cuda-oom", "host-oom-kill", "cgroup-oom-kill", "sigkill-unexplained", "nccl-unhandled", "nccl-timeout",
@@ -78,7 +81,7 @@ def logs(draw: st.DrawFn) -> bytes:
             text = text[:place] + odd + text[place:]
         if draw(st.integers(0, 9)) == 0:
             text = text[: draw(st.integers(0, len(text)))]
-        out += (text + draw(st.sampled_from(ENDS))) * draw(st.sampled_from([1, 1, 1, 1, 2, 70]))
+        out += (text + draw(st.sampled_from(ENDS))) * draw(st.sampled_from([1, 1, 1, 1, 1, 1, 1, 2, 60]))
     return bytes(out)
 
 
@@ -119,6 +122,27 @@ def test_gate_and_cuts_change_nothing(data: bytes, places: Sequence[int]) -> Non
     assert dumped(classifier(True).classify(data)) == plain
     assert dumped(classify_in_parts(classifier(True), data, places)) == plain
     assert dumped(classify_in_parts(classifier(False), data, places)) == plain
+
+
+BETWEEN = b"[b] (a) {c} 'd' <f> x=1, y: 2. /g/h.py:3 -9 ERROR error Error torch vllm ray nccl NCCL CUDA GPU 0 0x12ab %d # @ ! ~ & * "
+
+
+@pytest.mark.parametrize("filler", [b"", b"x" * 100, BETWEEN * 4], ids=["nothing", "a run", "words"])
+def test_the_gate_lets_every_example_through_behind_other_text(filler: bytes) -> None:
+    """Hyperscan 5.4 compiles some patterns so that text before the match hides it; such a pattern must be written otherwise."""
+    matcher, gate = prepare(whole())
+    if gate is None:
+        pytest.skip("Hyperscan is not installed")
+    wanted: dict[int, set[int]] = {}
+    data: list[bytes] = []
+    for index in matcher.gated:
+        indicator = matcher.probes[index].indicator
+        for hit in indicator.examples.hit if indicator else ():
+            wanted.setdefault(len(data) + 1, set()).add(index)
+            data += [filler, hit.encode().replace(b"\n", b" ")]
+    found = {line: set(probes) for _, line, probes in candidates_by_line(gate, Frame(b"\n".join(data), 1, 0).gate_text)[0]}
+    missed = [matcher.probes[i] for line, probes in wanted.items() for i in probes - found.get(line, set())]
+    assert not [f"{p.fingerprint and p.fingerprint.id}:{p.name}" for p in missed]
 
 
 @pytest.mark.parametrize("name", FIXED)

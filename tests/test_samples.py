@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus import SAMPLES, Case, Entry, Sample, candidates, cases, catalogue, judge_and_gate, report, samples, sidecar
+from corpus import SAMPLES, Case, Entry, Sample, candidates, cases, catalogue, judge_and_gate, report, samples, sidecar, utf8
 from pydantic import ValidationError
 
 from vllm_crashsig import Report
 from vllm_crashsig.report import Classification, EvidenceInfo
 from vllm_crashsig.schema import PLACEHOLDER
-from vllm_crashsig.sources import path_source
 
 WORDS = frozenset({"healthy", "unclassified", "any"})
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\))")
@@ -63,7 +62,7 @@ def squeezed(text: str) -> str:
 
 def stands_in(evidence: EvidenceInfo, path: Path) -> bool:
     """Whether the quote is on the line of the file that it names. White space and terminal sequences do not count."""
-    lines = b"".join(path_source(path).chunks()).decode(errors="replace").split("\n")
+    lines = utf8(path).decode(errors="replace").split("\n")
     if not 1 <= evidence.line <= len(lines):
         return False
     quote = squeezed(evidence.text.removeprefix("… ").removesuffix(" …").removesuffix(" …"))
@@ -74,15 +73,16 @@ def stands_in(evidence: EvidenceInfo, path: Path) -> bool:
 
 
 def split_across(quote: str, parts: list[str]) -> bool:
-    """Whether the quote runs from the first part over the heads of the next ones, each behind its own envelope."""
+    """Whether the quote runs from the end of the first part over later ones, each behind its own envelope.
+
+    Parts between them may belong to another stream.
+    """
     if not quote:
         return True
-    if not parts:
-        return False
-    first, *rest = parts
-    for size in range(min(len(quote), len(first)), 0, -1):
-        if quote[:size] in first and (first.endswith(quote[:size]) or size == len(quote)):
-            return split_across(quote[size:], rest)
+    for size in range(min(len(quote), len(parts[0])) if parts else 0, 0, -1):
+        if parts[0].endswith(quote[:size]) or (size == len(quote) and quote in parts[0]):
+            rest = quote[size:]
+            return not rest or any(split_across(rest, parts[start:]) for start in range(1, len(parts)))
     return False
 
 
@@ -117,6 +117,8 @@ def test_a_hit_is_named_first(sample: Sample) -> None:
     wanted = sample.entry.expect or (sample.owner,)
     assert ids and ids[0] in wanted, f"expected {' or '.join(wanted)}, got {found.verdict} {ids}"
     assert found.verdict == ("degraded" if found.classifications[0].role == "degraded" else "crash")
+    absorbed = [note.fingerprint for note in found.trail if note.action == "absorbed"]
+    assert sample.owner in [*ids, *absorbed], "its own fingerprint has no case here"
     check_answer(found, [sample.path])
 
 

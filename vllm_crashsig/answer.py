@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .catalogue import Catalogue
 from .correlate import Segment, Stream
-from .crashid import Failure
+from .crashid import Failure, mask
 from .facts import fill
 from .hypotheses import Hypothesis, Trail, follows_stop, gather
 from .incidents import Incident, assemble
@@ -221,7 +221,17 @@ def _unknown_failures(incident: Incident) -> list[Failure]:
             if stop is not None and follows_stop(failure.first, stop):
                 continue
             found.append(failure)
-    return found
+    return _folded(found)
+
+
+def _folded(failures: list[Failure]) -> list[Failure]:
+    """One for each exception: a process hands what it caught to the next, which prints it again with frames of its own."""
+    first: dict[tuple[str, str], Failure] = {}
+    for failure in failures:
+        key = (failure.kind.rpartition(".")[2], mask(failure.headline.partition(":")[2] or failure.headline))
+        if (before := first.setdefault(key, failure)) is not failure:
+            first[key] = replace(before, count=before.count + failure.count)
+    return list(first.values())
 
 
 def _culprit(hypothesis: Hypothesis) -> Culprit:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from .engine import Classifier
 from .report import Report
-from .sources import Source, path_source
+from .sources import Source, open_paths
 
 
 @lru_cache(maxsize=1)
@@ -29,10 +29,10 @@ def classify(log: str | bytes | Iterable[str | bytes]) -> Report:
 def classify_paths(paths: Iterable[str | os.PathLike[str]], classifier: Classifier | None = None) -> Report:
     """The report for several files that belong to ONE case, such as a container's log and the node's dmesg.
 
-    Plain, gzip, bzip2 and xz files are read; ``-`` is standard input. Raises InputError when a path is missing, a folder
-    or unreadable.
+    A path may be a file, a folder, a pattern, an address or ``-`` for standard input; compressed files and archives are
+    looked into (see `open_paths`). Raises InputError when a path is missing, may not be read or holds nothing to read.
     """
-    return classify_sources([path_source(p) for p in paths], classifier)
+    return classify_sources(open_paths(paths), classifier)
 
 
 def classify_sources(sources: Iterable[Source], classifier: Classifier | None = None) -> Report:
@@ -44,4 +44,5 @@ def classify_sources(sources: Iterable[Source], classifier: Classifier | None = 
             session.take(chunk, source.name)
         for note in source.notes:
             scanner.note(note)
+        session.end(source.name)
     return session.close()

@@ -37,7 +37,7 @@ class DefaultGroup(click.Group):
     def _is_for_classify(self, first: str) -> bool:
         if first == "-" or (first.startswith("-") and first.split("=")[0] not in ("--help", "-h", "--version")):
             return True
-        return os.path.exists(first)
+        return os.path.exists(first) or "://" in first or any(c in first for c in "*?[")
 
 
 @click.group(
@@ -97,8 +97,10 @@ def classify(
 ) -> None:  # fmt: skip
     """Read logs of ONE case and name the root cause.
 
-    LOG may be a file (plain, gzip, bzip2 or xz) or - for standard input, which is also read when no LOG is given. Several
-    logs are taken together: a container's log and the node's dmesg, for instance.
+    LOG may be a file, a folder (every text file in it), a quoted pattern such as 'logs/**/*.log', an address such as
+    s3://bucket/logs/ (with the extra "remote"), or - for standard input, which is also read when no LOG is given. gzip,
+    bzip2, xz, zstd, tar and zip are looked into. Several logs are taken together: a container's log and the node's dmesg,
+    for instance.
     """
     from .outputs import FORMATS
 
@@ -109,9 +111,9 @@ def classify(
     from .api import classify_sources
     from .engine import Classifier
     from .outputs import render
-    from .sources import path_source
+    from .sources import open_paths
 
-    sources = [path_source(p) for p in paths or ("-",)]
+    sources = open_paths(paths or ("-",))
     report = classify_sources(sources, Classifier(_catalogue(directories), redacted=redact))
     text = render(report, format_name, width=width or _width(), color=_color(color), explain=explain)
     _print(text)

@@ -22,8 +22,8 @@ MARKERS: Mapping[str, str] = {
         r"(?:Error|Exception|Interrupt|Exit|Failure|Fault|Timeout|Died|Dead|Lost|Unavailable|Violation|Closed))(?::\s|:?$)"
     ),
     "terminate": r"terminate called (?:after throwing an instance of '(?P<type>[^']+)'|without an active exception)",
-    "fatal_python": r"Fatal Python error: (?P<type>[^\n]{1,120}?)(?:$|\n)",
-    "check_failed": r"Check failed: (?P<type>[^\n]{1,80})",
+    "fatal_python": r"Fatal Python error: (?P<type>.{1,120})",
+    "check_failed": r"Check failed: (?P<type>.{1,80})",
     "assertion": r"Assertion [`'](?P<type>[^'`]{1,200})' failed",
     "core_dumped": (
         r"(?P<type>Segmentation fault|Aborted|Bus error|Illegal instruction|Floating point exception)\s*\(core dumped\)"

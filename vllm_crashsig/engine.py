@@ -80,6 +80,8 @@ class Session:
             raise OptionError("this session is closed; open a new one with Classifier.session()")
         data = _bytes(chunk)
         scanner = self.scanner(source)
+        if scanner.closed:
+            raise OptionError(f"the source {source!r} was ended; feed what follows under another name")
         changed = False
         for start in range(0, len(data), PIECE):
             for found in scanner.feed(data[start : start + PIECE]):
@@ -92,6 +94,11 @@ class Session:
         if scanner is None:
             scanner = self._scanners[source] = SourceScanner(source, self._matcher, self._gate)
         return scanner
+
+    def end(self, source: str) -> None:
+        """Says that no more comes from this source: counts its last line and frees its memory."""
+        for found in self.scanner(source).close():
+            self._correlator.add(found)
 
     def report(self) -> Report:
         """The provisional report: what would be said if nothing more came."""

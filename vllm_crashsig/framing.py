@@ -38,6 +38,8 @@ class Frame:
     fields: list[dict[str, Any] | None] | None = None
     """What the unwrapped container told of each line."""
     undecodable: int = 0
+    zeros: int = 0
+    """Zero bytes left out: of a crashed disk, a rotated file, or UTF-16 appended to another encoding."""
     cut: bool = False
     """Whether this is a piece of a line longer than MAX_LINE."""
 
@@ -50,6 +52,9 @@ class Frame:
     def text(self) -> bytes:
         """The lines as valid UTF-8 without terminal sequences; the same number of lines as ``raw``."""
         text = self.raw
+        if b"\0" in text:
+            self.zeros = text.count(b"\0")
+            text = text.replace(b"\0", b"")
         if b"\x1b" in text:
             text = _ANSI.sub(b"", text)
         if not text.isascii():

@@ -132,7 +132,7 @@ def _supporting(fingerprint: Fingerprint, incident: Incident) -> list[Hit]:
         hit
         for segment in incident.segments
         for (fid, name), track in segment.tracks.items()
-        if fid == fingerprint.id and fingerprint.indicators[name].weight != "decisive"
+        if fid == fingerprint.id and fingerprint.indicators[name].weight == "supporting"
         for hit in track.hits
     ]
 

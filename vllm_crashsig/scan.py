@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .encodings import Decoder
 from .envelopes import peel
 from .envelopes.base import Peeled
 from .framing import Frame, Framer
@@ -30,29 +31,44 @@ class SourceScanner:
         self.name = name
         self._matcher = matcher
         self._gate = gate
+        self._decoder = Decoder()
         self._framer = Framer()
         self._unwrapper = Unwrapper()
         self._layers: dict[str, None] = {}
         self._undecodable = 0
+        self._zeros = 0
         self._timeouts: list[str] = []
         self._caps: list[str] = []
         self._head = 0
         self._first_time: float | None = None
         self._tail = b""
         self._calm = 0
+        self._final: Coverage | None = None
         self.blank = True
 
     def feed(self, chunk: bytes) -> Iterator[LineHits]:
         """What the lines completed by this chunk show."""
-        for frame in self._framer.feed(chunk):
+        for frame in self._framer.feed(self._decoder.feed(chunk)):
             yield from self._frame(self._unwrapper.unwrap(frame))
 
     def close(self) -> Iterator[LineHits]:
-        """What the last, unfinished line shows."""
+        """What the last, unfinished line shows. After it only the coverage is kept."""
+        if self._final is not None:
+            return
+        if rest := self._decoder.close():
+            for frame in self._framer.feed(rest):
+                yield from self._frame(self._unwrapper.unwrap(frame))
         for frame in self._framer.close():
             yield from self._frame(self._unwrapper.unwrap(frame))
-        if (rest := self._unwrapper.finish()) is not None:
-            yield from self._frame(rest)
+        if (parts := self._unwrapper.finish()) is not None:
+            yield from self._frame(parts)
+        self._final = self.coverage()
+        self._framer, self._unwrapper, self._tail = Framer(), Unwrapper(), b""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more may come."""
+        return self._final is not None
 
     def note(self, cap: str) -> None:
         """Records that something was cut or could not be read."""
@@ -61,7 +77,11 @@ class SourceScanner:
 
     def coverage(self) -> Coverage:
         """What was read so far."""
-        caps = list(self._caps)
+        if self._final is not None:
+            return self._final
+        caps = [*self._decoder.notes(), *self._caps]
+        if self._zeros:
+            caps.append(f"{self._zeros} zero byte(s) left out")
         if self._framer.long_lines:
             caps.append(f"{self._framer.long_lines} very long line(s) looked at in pieces")
         if self._timeouts:
@@ -72,7 +92,7 @@ class SourceScanner:
             self._layers.update(dict.fromkeys(peeled.layers))
             last_time = peeled.time if peeled.time is not None else last_time
         return Coverage(
-            self.name, self._framer.bytes_seen, self._framer.lines_seen, self._undecodable,
+            self.name, self._decoder.bytes_seen, self._framer.lines_seen, self._undecodable + self._decoder.replaced,
             tuple(self._layers), self._first_time, last_time if last_time is not None else self._first_time, tuple(caps),
         )  # fmt: skip
 
@@ -83,6 +103,7 @@ class SourceScanner:
     def _frame(self, frame: Frame) -> Iterator[LineHits]:
         text = frame.text
         self._undecodable += frame.undecodable
+        self._zeros += frame.zeros
         if self.blank and text.strip():
             self.blank = False
         if self._head < HEAD_LINES:

@@ -1,4 +1,8 @@
-"""JSON Schemas of what others write (fingerprints) and read (reports). The files ship with the package, for editors."""
+"""JSON Schemas of what others write (fingerprints) and read (reports).
+
+They also ship as files, for editors and other languages: ``schema_files/<what>.schema.json``, made by
+``vllm-crashsig catalogue schema <what>``; a test fails when they are stale.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ MODELS: dict[str, type[BaseModel]] = {"fingerprint": Fingerprint, "report": Repo
 
 
 def schema_text(what: str) -> str:
-    """The JSON Schema (2020-12) of ``fingerprint`` or ``report``, as it stands in ``schemas/<what>.schema.json``."""
+    """The JSON Schema (2020-12) of ``fingerprint`` or ``report``, as it stands in ``schema_files/<what>.schema.json``."""
     model = MODELS[what]
     mode: Any = "validation" if what == "fingerprint" else "serialization"
     schema = {

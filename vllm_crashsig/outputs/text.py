@@ -40,8 +40,11 @@ class _Writer:
             yield from self._trail(report)
 
     def _cause(self, cause: Classification, report: Report) -> Iterator[str]:
-        yield ""
-        yield from self._wrap(cause.summary)
+        if report.verdict == "unclassified":
+            yield from self._field("It broke", f"{cause.id}: {cause.title}")
+        else:
+            yield ""
+            yield from self._wrap(cause.summary)
         yield self._heading("Evidence")
         for evidence in words.evidence_to_show(cause):
             times = f"  (x{evidence.count})" if evidence.count > 1 else ""

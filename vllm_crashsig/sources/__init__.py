@@ -1,0 +1,6 @@
+"""Paths, folders, archives and addresses -> named streams of bytes, with compression undone and memory bounded."""
+
+from .base import Limits, Source
+from .paths import open_paths, open_stdin
+
+__all__ = ["Limits", "Source", "open_paths", "open_stdin"]
