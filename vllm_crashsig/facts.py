@@ -15,6 +15,8 @@ _UNITS = {
 }  # fmt: skip
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _BYTES_OF = {"bytes": 1, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
+_SHELL_LITERAL = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*")
+"""Text that means itself in a shell, quoted or not, and is no option."""
 _INTEGERS = {"int", "rank", "pid", "port", "exit_code"}
 SIZE_TYPES = frozenset({"bytes", "kib", "mib", "gib", "size"})
 
@@ -62,10 +64,17 @@ def format_fact(fact: Fact, value: FactValue) -> str:
     return str(value)
 
 
+def _for_shell(fact: Fact, value: FactValue) -> str | None:
+    if isinstance(value, str):
+        return value if _SHELL_LITERAL.fullmatch(value) else None
+    return str(value) if fact.type in SIZE_TYPES else format_fact(fact, value)
+
+
 def fill(template: str, facts: Mapping[str, FactValue], declared: Mapping[str, Fact], *, command: bool = False) -> str:
     """The template with ``{fact}`` and ``{fact|fallback}`` filled in.
 
-    An unknown fact becomes its fallback, else generic words: "the requested size", in commands ``<requested size>``.
+    An unknown fact becomes its fallback, else generic words: "the requested size", in commands ``<requested size>``. So
+    does text that a shell would not take literally: commands are pasted, and anybody may have written what the log says.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -73,10 +82,10 @@ def fill(template: str, facts: Mapping[str, FactValue], declared: Mapping[str, F
         fact = declared.get(name)
         if fact is None:
             return match.group(0)
-        if name in facts:
-            if command and fact.type in SIZE_TYPES:
-                return str(facts[name])
+        if name in facts and not command:
             return format_fact(fact, facts[name])
+        if name in facts and (value := _for_shell(fact, facts[name])) is not None:
+            return value
         if fallback is not None:
             return fallback
         return f"<{fact.label}>" if command else f"the {fact.label}"

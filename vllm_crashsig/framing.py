@@ -21,7 +21,6 @@ FRAME = 1 << 20
 """Aimed-at size of a frame in bytes."""
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[=>78cDEHMNOZ])")
-_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 
 @dataclass
@@ -65,11 +64,6 @@ class Frame:
                 self.undecodable = replaced.count("\ufffd") - text.count("\ufffd".encode())
                 text = replaced.encode()
         return text
-
-    @cached_property
-    def gate_text(self) -> bytes:
-        """``text`` with one byte for each character, so that the byte-wise gate counts as the character-wise judge does."""
-        return self.text if self.text.isascii() else self.text.translate(None, _CONTINUATION_BYTES)
 
     @cached_property
     def lines(self) -> list[bytes]:

@@ -1,17 +1,17 @@
 """The one-pass gate: which patterns may match where in a frame. The only module that imports `hyperscan`.
 
-The gate is a superset: every line on which a pattern matches gets through, with a few more. It is compiled from the same
-patterns as the judge (see `patterns.gate_expression`).
+The gate is a superset: every line on which a pattern matches gets through, with a few more. It looks for the literals that
+`literals` derives from the patterns, with Hyperscan's literal matcher,
+https://intel.github.io/hyperscan/dev-reference/compilation.html#pure-literal-patterns.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from .gate_copy import gate_expression
-from .patterns import UNGATEABLE
+from .literals import NoLiteralError, required_literals
 from .schema import Indicator
 
 Patterns = Sequence[tuple[int, str, bool]]
@@ -21,23 +21,23 @@ Patterns = Sequence[tuple[int, str, bool]]
 class Gate(Protocol):
     """Finds candidate patterns in the text of a frame."""
 
-    def scan(self, text: bytes) -> list[tuple[int, int]]:
-        """(end offset, pattern index) of each candidate, in order of offset."""
+    def scan(self, text: bytes) -> list[tuple[int, Sequence[int]]]:
+        """(end offset of a literal, indexes of the patterns that it may announce), in order of offset."""
         ...
 
 
 class HyperscanGate:
-    """Scans with Hyperscan, https://intel.github.io/hyperscan/dev-reference/. Thread-safe.
+    """Scans with Hyperscan. Thread-safe.
 
-    aliases: for patterns whose gate copies are equal, the other indexes that a hit of the first stands for.
+    literals: each literal with whether its case counts for nothing; announces: the patterns behind each, in the same order.
     """
 
-    def __init__(self, database: Any, aliases: Mapping[int, Sequence[int]]) -> None:
+    def __init__(self, database: Any, announces: Sequence[Sequence[int]]) -> None:
         self._database = database
-        self._aliases = aliases
+        self._announces = announces
         self._local = threading.local()
 
-    def scan(self, text: bytes) -> list[tuple[int, int]]:
+    def scan(self, text: bytes) -> list[tuple[int, Sequence[int]]]:
         import hyperscan
 
         scratch = getattr(self._local, "scratch", None)
@@ -45,16 +45,14 @@ class HyperscanGate:
             scratch = self._local.scratch = hyperscan.Scratch(self._database)
         found: list[tuple[int, int]] = []
         append = found.append
-        aliases = self._aliases
 
-        def on_match(pattern: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            append((end, pattern))
-            if pattern in aliases:
-                found.extend((end, other) for other in aliases[pattern])
+        def on_match(literal: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            append((end, literal))
 
         self._database.scan(text, match_event_handler=on_match, scratch=scratch)
         found.sort()
-        return found
+        announces = self._announces
+        return [(end, announces[literal]) for end, literal in found]
 
     def dump(self) -> bytes:
         """The compiled database, for the cache."""
@@ -68,60 +66,52 @@ class HyperscanGate:
         import hyperscan
 
         try:
-            return cls(hyperscan.loadb(bytes(data), hyperscan.HS_MODE_BLOCK), _distinct(patterns)[1])
+            return cls(hyperscan.loadb(bytes(data), hyperscan.HS_MODE_BLOCK), list(literals_of(patterns).values()))
         except hyperscan.error as error:
             raise ValueError(f"not a usable gate database: {error}") from error
 
     @classmethod
     def compile(cls, patterns: Patterns) -> HyperscanGate:
-        """A gate for (index, pattern, ignore case) triples."""
+        """A gate for the patterns. Raises NoLiteralError when one cannot be gated."""
         import hyperscan
 
-        base = hyperscan.HS_FLAG_PREFILTER | hyperscan.HS_FLAG_ALLOWEMPTY
-        distinct, aliases = _distinct(patterns)
+        literals = literals_of(patterns)
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         database.compile(
-            expressions=[expression.encode() for expression, _ in distinct],
-            ids=list(distinct.values()),
-            elements=len(distinct),
-            flags=[base | (hyperscan.HS_FLAG_CASELESS if caseless else 0) for _, caseless in distinct],
+            expressions=[literal.encode() for literal, _ in literals],
+            ids=list(range(len(literals))),
+            elements=len(literals),
+            flags=[hyperscan.HS_FLAG_CASELESS if caseless else 0 for _, caseless in literals],
+            literal=True,
         )
-        return cls(database, aliases)
+        return cls(database, list(literals.values()))
 
 
-def _distinct(patterns: Patterns) -> tuple[dict[tuple[str, bool], int], dict[int, list[int]]]:
-    """Each different gate copy with its first index, and the other indexes of each first one."""
-    first: dict[tuple[str, bool], int] = {}
-    aliases: dict[int, list[int]] = {}
-    for index, pattern, caseless in patterns:
-        leader = first.setdefault((gate_expression(pattern), caseless), index)
-        if leader != index:
-            aliases.setdefault(leader, []).append(index)
-    return first, aliases
+def literals_of(patterns: Patterns) -> dict[tuple[str, bool], list[int]]:
+    """Each literal (with whether its case counts for nothing) and the patterns that need one of its kind, in a stable order."""
+    found: dict[tuple[str, bool], list[int]] = {}
+    for index, pattern, ignore_case in patterns:
+        for literal in required_literals(pattern, ignore_case):
+            found.setdefault((literal, ignore_case), []).append(index)
+    return found
 
 
 def gateable(indicator: Indicator) -> bool:
     """Whether the pattern may stand behind the gate."""
-    return indicator.slow is None and not UNGATEABLE.search(indicator.pattern)
+    return indicator.slow is None and gate_problem(indicator.pattern, indicator.ignore_case) is None
 
 
 def gate_problem(pattern: str, ignore_case: bool = False) -> str | None:
-    """Why Hyperscan cannot gate this pattern (None: it can, or it is not installed)."""
-    if found := UNGATEABLE.search(pattern):
-        return f"{found.group(0)!r} has no equivalent in Hyperscan"
+    """Why this pattern cannot be gated, or None."""
     try:
-        import hyperscan
-    except ImportError:
-        return None
-    try:
-        gate = HyperscanGate.compile([(0, pattern, ignore_case)])
-    except hyperscan.error as error:
+        required_literals(pattern, ignore_case)
+    except NoLiteralError as error:
         return str(error)
-    return "matches the empty text" if gate.scan(b"") else None
+    return None
 
 
 def make_gate(patterns: Patterns) -> HyperscanGate | None:
-    """The gate for (index, pattern, ignore case) triples, or None where Hyperscan cannot be imported."""
+    """The gate for the patterns, or None where Hyperscan cannot be imported."""
     try:
         import hyperscan  # noqa: F401
     except ImportError:

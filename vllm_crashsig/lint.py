@@ -9,13 +9,12 @@ from .catalogue import Catalogue, builtin_directory, load_catalogue
 from .errors import CatalogueError, Location
 from .facts import parse_fact
 from .gate import gate_problem
-from .gate_copy import gate_expression
-from .patterns import PatternTimeoutError, compile_pattern, search
+from .literals import required_literals
+from .patterns import FOREIGN, PatternTimeoutError, compile_pattern, search
 from .schema import Fingerprint, Indicator, capture_names, placeholders
 
-NESTED_REPEAT_SAMPLE = "a" * 200
-MAX_ENDS = 64
-"""Match ends on one example line above which a pattern costs too much in the gate (it ends in an unbounded repeat)."""
+SHORT = 3
+"""Characters below which a literal is too common to gate on."""
 
 
 def lint_directories(directories: Sequence[str | Path]) -> tuple[list[CatalogueError], int]:
@@ -64,12 +63,17 @@ def _indicator(fingerprint: Fingerprint, indicator: Indicator) -> Iterator[str]:
         return
     if not indicator.pattern.isascii():
         yield "the pattern holds non-ASCII characters; match around them with a class such as [^ ]"
-    if indicator.slow is None and (problem := gate_problem(indicator.pattern, indicator.ignore_case)):
-        yield f"the pattern cannot stand behind the gate ({problem}); change it or give `slow: reason`"
+    if found := FOREIGN.search(indicator.pattern):
+        yield f"{found.group(0)!r} is syntax that only one engine knows; write it another way"
         return
-    from .gate import make_gate
-
-    gate = make_gate([(0, indicator.pattern, indicator.ignore_case)]) if indicator.slow is None else None
+    literals: tuple[str, ...] = ()
+    if indicator.slow is None and indicator.gate:
+        if problem := gate_problem(indicator.pattern, indicator.ignore_case):
+            yield f"the pattern cannot stand behind the gate ({problem}); change it or give `slow: reason`"
+            return
+        literals = required_literals(indicator.pattern, indicator.ignore_case)
+        if short := [text for text in literals if len(text) < SHORT and not text.startswith("^")]:
+            yield f"the gate would look for {short[0]!r}, which is too common; make the pattern say more"
     for text in indicator.examples.hit:
         try:
             match = search(compiled, text)
@@ -83,10 +87,9 @@ def _indicator(fingerprint: Fingerprint, indicator: Indicator) -> Iterator[str]:
             value = match.groupdict().get(name)
             if value is not None and parse_fact(fingerprint.facts[name].type, value) is None:
                 yield f"{name} captures {value[:40]!r}, which is no {fingerprint.facts[name].type}"
-        if gate is not None and not (ends := gate.scan(text.encode())):
-            yield f"the gate misses its example {text[:80]!r} (gate copy: {gate_expression(indicator.pattern)[:80]!r})"
-        elif gate is not None and len(ends) > MAX_ENDS:
-            yield f"the gate fires {len(ends)} times on one line; let the pattern not end in an unbounded repeat"
+        plain = text.lower() if indicator.ignore_case else text
+        if literals and not any(literal in plain for literal in literals):
+            yield f"the gate misses its example {text[:80]!r} (it looks for {', '.join(map(repr, literals[:4]))})"
     for text in indicator.examples.miss:
         try:
             if search(compiled, text) is not None:

@@ -148,7 +148,7 @@ def candidates_by_line(gate: Gate, text: bytes) -> tuple[list[tuple[int, int, li
     line_end = -1
     index = counted = 0
     current: list[int] = []
-    for end, probe in gate.scan(text):
+    for end, announced in gate.scan(text):
         at = end - 1 if end else 0
         if at > line_end:
             start = text.rfind(b"\n", 0, at) + 1
@@ -159,8 +159,7 @@ def candidates_by_line(gate: Gate, text: bytes) -> tuple[list[tuple[int, int, li
             counted = start
             current = []
             lines.append((start, index, current))
-        if probe not in current:
-            current.append(probe)
+        current.extend(announced)
     for _, _, found in lines:
-        found.sort()
+        found[:] = sorted(set(found))
     return lines, index + text.count(b"\n", counted)

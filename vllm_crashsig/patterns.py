@@ -1,7 +1,7 @@
 """Compiled patterns: the only module that imports `regex`.
 
 A pattern is written for the *peeled* text of one line. `compile_pattern` gives the judge (it confirms and captures,
-with a time budget); `gate_expression` gives the copy that the one-pass gate may use.
+with a time budget).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def search(compiled: regex.Pattern[str], text: str, timeout: float = SEARCH_TIME
         raise PatternTimeoutError(compiled.pattern) from error
 
 
-UNGATEABLE = regex.compile(
+FOREIGN = regex.compile(
     r"""(?<!\\)(?:\\\\)*(?:
         \\K | \(\?\| | \{[eids]<= | \(\?R\) | \(\?\d+\) | \(\?& | \\L< | \\[GXmMR](?![a-z]) | \(\?[a-zA-Z]*V1 | \[\[:
         | (?<=\[[^\]]*)(?:--|\|\||&&|~~)
     )""",
     regex.VERBOSE,
 )
-"""Syntax that Hyperscan refuses or reads in another sense than `regex` does."""
+"""Syntax that only `regex` has. Fingerprints may not use it: `literals` could not read it, nor could another engine."""

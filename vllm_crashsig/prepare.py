@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from . import cache
 from .catalogue import Catalogue
-from .gate import Gate, HyperscanGate, make_gate
+from .gate import Gate, HyperscanGate, literals_of, make_gate
 from .match import Matcher
 
 
@@ -20,7 +20,7 @@ def prepare(catalogue: Catalogue) -> tuple[Matcher, Gate | None]:
         scanner = version("hyperscan")
     except PackageNotFoundError:
         return matcher, None
-    key = cache.key_of(repr(patterns), scanner, _cpu())
+    key = cache.key_of(repr(literals_of(patterns)), scanner, _cpu())  # literals: they depend on code, not only on patterns
     if (data := cache.read("gate", key)) is not None:
         try:
             return matcher, HyperscanGate.load(data, patterns)

@@ -136,22 +136,19 @@ class SourceScanner:
             for index, raw in enumerate(frame.lines):
                 yield index, raw, everything, None
             return
-        gate_text = frame.gate_text
-        gated, newlines = candidates_by_line(self._gate, gate_text)
-        if gate_text is frame.raw:
+        gated, newlines = candidates_by_line(self._gate, text)
+        untouched = text is frame.raw
+        if untouched:
             frame.newlines = newlines
         if self._matcher.ungated:
             by_line = {index: found for _, index, found in gated}
             for index, raw in enumerate(frame.lines):
                 yield index, raw, sorted([*by_line.get(index, ()), *self._matcher.ungated]), None
             return
-        untouched = text is frame.raw and frame.offsets is None
         for start, index, candidates in gated:
-            if gate_text is text:
-                end = text.find(b"\n", start)
-                yield index, text[start : end if end >= 0 else len(text)], candidates, start if untouched else None
-            else:
-                yield index, frame.lines[index], candidates, None
+            end = text.find(b"\n", start)
+            line = text[start : end if end >= 0 else len(text)]
+            yield index, line, candidates, start if untouched and frame.offsets is None else None
 
     def _line(self, frame: Frame, index: int, raw: bytes, start: int | None) -> LogLine:
         peeled = peel(raw.decode())

@@ -176,14 +176,15 @@ def click_commands(tree: ast.Module) -> Iterator[tuple[str, str, set[str]]]:
 def ray_names(wheel: Wheel) -> Names:
     """Options of the ``ray`` commands, arguments of ray.init, variables (Python and the RAY_CONFIG table), exceptions."""
     names: Names = {"ray": set(), "environment": set(), "ray.init": set(), "runtime_env": set(), "python": set()}
-    for _, tree in wheel.trees(r"ray/(?:scripts/scripts|util/state/state_cli|dashboard/modules/job/cli|serve/scripts)\.py$"):
-        group = {"ray_list": "list", "ray_get": "get"}
+    for _, tree in wheel.trees(r"ray/scripts/scripts\.py$"):
         for function, command, options in click_commands(tree):
-            known = group.get(function, command)
             if function != "cli":
-                names["ray"].add(known)
-                names.setdefault(f"ray {known}", set()).update(options)
-    names["ray"].add("summary")
+                names.setdefault(f"ray {command}", set()).update(options)
+    for _, tree in wheel.trees(r"ray/util/state/state_cli\.py$"):
+        for function, command, options in click_commands(tree):
+            if function in ("ray_list", "ray_get"):
+                names[f"ray {command.removeprefix('ray-')}"] = options
+    names["ray"] = {group.removeprefix("ray ") for group in names if group.startswith("ray ")} | {"logs", "summary", "job"}
     for _, tree in wheel.trees(r"ray/_private/worker\.py$"):
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and node.name == "init":
@@ -366,7 +367,7 @@ def read_wheels(product: str, requirements: Iterable[str], wheels: Path, keep: b
             raise SystemExit(f"not to be had: {error}") from None
         wheel = Wheel(path)
         versions[wheel.version] = READERS[product](wheel)
-        print(f"  {path.name}: " + ", ".join(f"{group} {len(n)}" for group, n in sorted(versions[wheel.version].items())))
+        print(f"  {path.name}: {sum(map(len, versions[wheel.version].values()))} names")
         if not keep:
             path.unlink()
     return versions

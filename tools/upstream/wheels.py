@@ -22,15 +22,15 @@ def download(requirement: str, into: Path) -> Path:
     for there in sorted(into.glob(f"{stem}-*.whl")):
         if version and there.name.split("-")[1].partition("+")[0] == version:
             return there
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]
-    before = set(into.glob("*.whl"))
+    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]
     done = subprocess.run(  # noqa: S603
         [*command, "--only-binary", ":all:", "--dest", str(into), requirement], capture_output=True, text=True, check=False
     )
-    new = sorted(set(into.glob("*.whl")) - before)
-    if done.returncode or not new:
-        raise DownloadError(f"{requirement}: {done.stderr.strip().splitlines()[-1:] or 'no wheel came'}")
-    return new[0]
+    saved = re.findall(r"(?:Saved|File was already downloaded) (\S+\.whl)", done.stdout)
+    if done.returncode or not saved:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        raise DownloadError(f"{requirement}: {errors[-1] if errors else 'no wheel came'}")
+    return into / Path(saved[-1]).name
 
 
 def version_of(wheel: Path) -> str:

@@ -36,6 +36,13 @@ def clip(text: str, width: int) -> str:
     return "".join(out).rstrip() + "…"
 
 
+def clip_start(text: str, width: int) -> str:
+    """The same, but cut at the beginning: of a path its end tells most."""
+    if columns(text) <= width:
+        return text
+    return "…" + clip(text[::-1], width)[:-1][::-1].lstrip()
+
+
 def columns(text: str) -> int:
     """Terminal columns that a text takes."""
     return len(text) if text.isascii() else sum(map(_columns_of, text))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..report import Classification, Report, StepInfo
 from . import words
-from .escape import clip, plain
+from .escape import clip, clip_start, plain
 
 _STYLES = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "1;33", "green": "1;32", "cyan": "36", "magenta": "1;35"}
 _VERDICT_STYLE = {"crash": "red", "degraded": "yellow", "healthy": "green", "unclassified": "magenta", "empty": "yellow"}
@@ -27,7 +27,11 @@ class _Writer:
         cause = report.cause
         verdict = self._style(words.VERDICTS[report.verdict], _VERDICT_STYLE[report.verdict])
         if cause is not None and report.verdict in ("crash", "degraded"):
-            yield f"{verdict}  {self._style(cause.id, 'bold')}  ({words.certainty(cause)})"
+            certainty = f"({words.certainty(cause)})"
+            apart = len(words.VERDICTS[report.verdict]) + len(cause.id) + len(certainty) + 4 > self._width
+            yield f"{verdict}  {self._style(cause.id, 'bold')}" + ("" if apart else f"  {certainty}")
+            if apart:
+                yield from self._wrap(certainty)
         else:
             yield verdict
         yield from self._wrap(words.headline(report))
@@ -48,9 +52,8 @@ class _Writer:
         yield self._heading("Evidence")
         for evidence in words.evidence_to_show(cause):
             times = f"  (x{evidence.count})" if evidence.count > 1 else ""
-            place = plain(words.where(evidence))
-            room = self._width - 2
-            yield "  " + self._style(clip(place, room), "cyan") + self._style(times, "dim")
+            place = clip_start(plain(words.where(evidence)), self._width - 2 - len(times))
+            yield "  " + self._style(place, "cyan") + self._style(times, "dim")
             for line in _fold(plain(evidence.text), self._width - 4, 3):
                 yield "    " + line
         if cause.explains:
@@ -65,7 +68,9 @@ class _Writer:
         yield from self._steps("Check", first)
         more = len(steps.investigate) + len(steps.prevent) + len(steps.verify) - len(first)
         if more > 0:
-            yield self._style(f"  ({more} more: vllm-crashsig explain {cause.id})", "dim")
+            told = f"({more} more: vllm-crashsig explain {cause.id})"
+            for line in textwrap.wrap(told, self._width - 2, break_on_hyphens=False, break_long_words=False):
+                yield "  " + self._style(line, "dim")
         others = [f"{c.id} ({c.confidence:.0%})" for c in report.classifications[1:5]]
         if others:
             yield from self._field("Also considered", ", ".join(others))
@@ -74,7 +79,7 @@ class _Writer:
         for failure in report.unclassified[:3]:
             yield self._heading(f"Unknown failure {failure.crash_id}" + (f"  (x{failure.count})" if failure.count > 1 else ""))
             if failure.evidence:
-                yield "  " + self._style(plain(words.where(failure.evidence[0])), "cyan")
+                yield "  " + self._style(clip_start(plain(words.where(failure.evidence[0])), self._width - 2), "cyan")
             for line in _fold(plain(failure.headline), self._width - 4, 3):
                 yield "    " + line
             if failure.frames:
