@@ -39,7 +39,8 @@ INNER: dict[str, tuple[frozenset[str], ...]] = {
     ),
     "sources": (
         frozenset({"base", "kinds"}),
-        frozenset({"archives", "compression", "remote"}),
+        frozenset({"archives", "libraries", "remote"}),
+        frozenset({"compression"}),
         frozenset({"tar", "zip"}),
         frozenset({"opening"}),
         frozenset({"paths"}),

@@ -96,8 +96,9 @@ class Reporter:
         )
 
     def _answer(self, incident: Incident, layers: frozenset[str], trail: Trail) -> _Answer:
-        ranked = rank(gather(incident, self._catalogue, trail), incident, trail)
-        unknown = _unknown_failures(incident)
+        hypotheses, settled = gather(incident, self._catalogue, trail)
+        ranked = rank(hypotheses, incident, trail)
+        unknown = _unknown_failures(incident, settled)
         causes = [h for h in ranked if h.role in ("root", "either")]
         cascades = [h for h in ranked if h.role == "cascade"]
         verdict: Verdict
@@ -209,14 +210,14 @@ class Reporter:
         return {n: self._quote(v) if isinstance(v, str) else v for n, v in sorted(context.items())}
 
 
-def _unknown_failures(incident: Incident) -> list[Failure]:
-    """Failure text that no fingerprint claimed, that was not survived and did not follow an orderly stop."""
+def _unknown_failures(incident: Incident, settled: frozenset[str]) -> list[Failure]:
+    """Failure text that no fingerprint settled, that was not survived and did not follow an orderly stop."""
     found = []
     for segment in incident.segments:
         stop = segment.asked_to_stop
         for failure in segment.failures.failures.values():
             last = failure.last.number
-            if failure.claimed or segment.after("ready", last) or segment.after("progress", last) >= 2:
+            if failure.claimants & settled or segment.after("ready", last) or segment.after("progress", last) >= 2:
                 continue
             if stop is not None and follows_stop(failure.first, stop):
                 continue

@@ -74,6 +74,8 @@ class Segment:
     last: LogLine | None = None
     first_failure: int | None = None
     """Line number of the first hit that speaks of a failure."""
+    broke: bool = False
+    """Whether a consequence was seen: some part of the server went down."""
 
     def after(self, kind: str, line: int) -> int:
         """How many milestones of this kind came after a line."""
@@ -98,14 +100,14 @@ class Segment:
             self.stops.setdefault(kind, _bounded(line, (0, 0)))
 
     def ended(self) -> bool:
-        """Whether a start banner after this would begin a new life."""
-        return bool(
-            self.first_failure is not None
-            or self.failures.failures
-            or self.milestones.get("planned-stop")
-            or self.milestones.get("stop")
-            or self.milestones.get("ready")
-        )
+        """Whether a start banner after this would begin a new life.
+
+        Lines before the first banner belong to the life that it begins (checks, imports, a wrapper's retries), unless they show
+        a server that was up or that went down.
+        """
+        if any(self.milestones.get(kind) for kind in ("planned-stop", "stop", "ready", "progress")) or self.broke:
+            return True
+        return bool(self.milestones.get("start")) and (self.first_failure is not None or bool(self.failures.failures))
 
 
 @dataclass(slots=True)
@@ -158,7 +160,8 @@ class Correlator:
         for note in found.notes:
             if note in segment.notes or len(segment.notes) < 400:
                 segment.notes[note] = segment.notes.get(note, 0) + 1
-        relevant = claimed = False
+        relevant = False
+        claimants: set[str] = set()
         for hit in found.hits:
             fingerprint = self._catalogue[hit.fingerprint]
             track = segment.tracks.get((hit.fingerprint, hit.indicator))
@@ -170,14 +173,16 @@ class Correlator:
                 segment.add_milestone(milestone, line)
                 relevant = relevant or segment.first_failure is not None
             if fingerprint.is_failure:
-                claimed = True
+                claimants.add(fingerprint.id)
+                segment.broke = segment.broke or (fingerprint.role == "cascade" and hit.decisive)
                 if hit.decisive and segment.first_failure is None:
                     segment.first_failure = line.number
             else:
                 segment.context.update(hit.facts)
-                claimed = claimed or fingerprint.role == "healthy"
+                if fingerprint.role == "healthy":
+                    claimants.add(fingerprint.id)
         if found.markers:
-            relevant = segment.failures.add(line, found.markers, claimed) or relevant
+            relevant = segment.failures.add(line, found.markers, claimants) or relevant
         return relevant
 
     def _milestone(self, hit: Hit) -> str | None:

@@ -21,6 +21,7 @@ MARKERS: Mapping[str, str] = {
         r"^\s*(?:\|\s*)?(?P<type>(?:[A-Za-z_][\w$]*\.)*[A-Z]\w*"
         r"(?:Error|Exception|Interrupt|Exit|Failure|Fault|Timeout|Died|Dead|Lost|Unavailable|Violation|Closed))(?::\s|:?$)"
     ),
+    "closing": r"^(?:\|\s*)?(?P<type>[A-Za-z_]\w*(?:\.\w+)*)(?:: |:?\s*$)",
     "terminate": r"terminate called (?:after throwing an instance of '(?P<type>[^']+)'|without an active exception)",
     "fatal_python": r"Fatal Python error: (?P<type>.{1,120})",
     "check_failed": r"Check failed: (?P<type>.{1,80})",
@@ -30,17 +31,20 @@ MARKERS: Mapping[str, str] = {
     ),
     "panic": r"thread '[^']*' panicked at",
 }
-"""Text that failures print whatever their cause. Python's shapes are those of Lib/traceback.py and Python/pylifecycle.c,
+"""Text that failures print whatever their cause. ``closing`` is the line that ends a traceback, whatever its class is called;
+it is asked about the lines after a frame only. Python's shapes are those of Lib/traceback.py and Python/pylifecycle.c,
 ``terminate called`` is libstdc++'s verbose terminate handler, ``Check failed`` is glog's."""
 
 _FRAMEWORK = re.compile(
-    r"(?:^|/)(?:asyncio|concurrent|multiprocessing|threading|importlib|runpy|contextlib|uvloop|uvicorn|starlette|fastapi|"
+    r"(?:^|/)(?:bin/[\w.-]+$|asyncio|concurrent|multiprocessing|threading|importlib|runpy|contextlib|uvloop|uvicorn|starlette|fastapi|"
     r"click|typer|torch/(?:nn/modules/module|utils/_contextlib|_dynamo|multiprocessing|distributed/(?:run|launcher|elastic))|"
     r"vllm/(?:v1/executor|executor|v1/engine/(?:core|core_client|utils|async_llm|llm_engine|coordinator)|engine|entrypoints|"
     r"utils|distributed/parallel_state|worker/worker_base|v1/worker/worker_base|scripts|usage)|ray/(?:_private|_raylet|util/tracing))"
-    r"(?:[/.]|$)"
+    r"(?:[/.:]|$)"
 )
-_NOT_FAILURES = re.compile(r"(?:KeyboardInterrupt|SystemExit|GeneratorExit|CancelledError|StopIteration|StopAsyncIteration)$")
+FOLLOWED = 60
+"""Lines after a frame of a traceback among which its closing line is looked for (processes write between each other)."""
+_NOT_FAILURES = re.compile(r"(?:KeyboardInterrupt|SystemExit|GeneratorExit|CancelledError|StopAsyncIteration|Warning)$")
 _MASKS = (
     (re.compile(r"0x[0-9a-fA-F]+"), "<addr>"),
     (re.compile(r"(?:/[\w.@+-]+){2,}"), "<path>"),
@@ -62,8 +66,8 @@ class Failure:
     frames: tuple[str, ...]
     lines: list[LogLine] = field(default_factory=list)
     count: int = 0
-    claimed: bool = False
-    """A fingerprint knows this line (or another of its chain)."""
+    claimants: set[str] = field(default_factory=set)
+    """Fingerprints with a hit on one of these lines."""
 
     @property
     def first(self) -> LogLine:
@@ -90,8 +94,8 @@ class FailureCollector:
         self.failures: dict[str, Failure] = {}
         self.dropped = 0
 
-    def add(self, line: LogLine, markers: list[tuple[str, Match[str]]], claimed: bool) -> bool:
-        """One line with the markers that it shows. ``claimed``: a fingerprint matched the line. True for a new failure."""
+    def add(self, line: LogLine, markers: list[tuple[str, Match[str]]], claimants: set[str]) -> bool:
+        """One line with the markers that it shows, and the fingerprints that matched it. True for a new failure."""
         known = len(self.failures)
         for name, match in markers:
             if name == "traceback":
@@ -103,11 +107,11 @@ class FailureCollector:
                     episode = self._open[line.scope] = _Episode(line)
                 if episode is not None and len(episode.frames) < MAX_FRAMES:
                     episode.frames.append((match.group("file"), match.group("function")))
-            else:
-                self._close(name, match, line, claimed)
+            elif name != "closing" or (line.scope in self._open and self._open[line.scope].frames and len(markers) == 1):
+                self._close(name, match, line, claimants)
         return len(self.failures) > known
 
-    def _close(self, name: str, match: Match[str], line: LogLine, claimed: bool) -> None:
+    def _close(self, name: str, match: Match[str], line: LogLine, claimants: set[str]) -> None:
         episode = self._open.pop(line.scope, None)
         kind = (match.groupdict().get("type") or name).strip()
         if _NOT_FAILURES.search(kind):
@@ -124,7 +128,7 @@ class FailureCollector:
                 return
             failure = self.failures[crash_id] = Failure(crash_id, headline, kind, frames)
         failure.count += line.count
-        failure.claimed = failure.claimed or claimed
+        failure.claimants |= claimants
         if len(failure.lines) < 4:
             failure.lines.append(line)
         else:
@@ -132,9 +136,9 @@ class FailureCollector:
 
 
 def own_frames(frames: list[tuple[str, str]]) -> tuple[str, ...]:
-    """The frames that tell what was going on: framework frames skipped unless there are no others."""
+    """The frames that tell what was going on, outermost first: framework frames are skipped, but not the innermost."""
     named = [(_module(file), function) for file, function in frames]
-    own = [(m, f) for m, f in named if not _FRAMEWORK.search(m)] or named
+    own = [(m, f) for m, f in named[:-1] if not _FRAMEWORK.search(m)] + named[-1:]
     return tuple(f"{module}:{function}" for module, function in own[-8:])
 
 

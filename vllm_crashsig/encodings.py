@@ -75,7 +75,7 @@ class Decoder:
                 self._held = data
                 return b""
             self._begin()
-            if self.narrow:
+            if not self.encoding:
                 return data
         return self._wide(data)
 

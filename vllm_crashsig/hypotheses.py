@@ -73,8 +73,9 @@ class Trail:
             self.notes.append(note)
 
 
-def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> list[Hypothesis]:
-    """All hypotheses of an incident, cascades already assigned to what explains them."""
+def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> tuple[list[Hypothesis], frozenset[str]]:
+    """All hypotheses of an incident, cascades already assigned to what explains them; and the fingerprints that settled
+    the lines they matched: they stand, were vetoed with a reason, or tell of no failure."""
     conditions = Conditions(catalogue, incident.segments)
     seen = {fid for segment in incident.segments for fid, _ in segment.tracks}
     for segment in incident.segments:
@@ -86,7 +87,8 @@ def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> list[Hypot
         if fingerprint.is_failure and (hypothesis := _hypothesis(fingerprint, incident, conditions, trail)):
             found.append(hypothesis)
     absorb(found, catalogue, trail)
-    return found
+    settled = {h.id for h in found} | {i for i in seen if not catalogue[i].is_failure}
+    return found, frozenset(settled | {note.fingerprint for note in trail.notes if note.action == "vetoed"})
 
 
 def _hypothesis(fingerprint: Fingerprint, incident: Incident, conditions: Conditions, trail: Trail) -> Hypothesis | None:

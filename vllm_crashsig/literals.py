@@ -30,6 +30,13 @@ _TOKEN = regex.compile(
     | (?P<literal>[^\\])""",
     regex.VERBOSE | regex.DOTALL,
 )
+COMMON = frozenset(
+    {
+        "EngineCore", "Worker", "APIServer", "raylet", "gcs_server", "INFO", "WARNING", "ERROR", "DEBUG", "Warning", "Error",
+        "warning", "error", "NCCL", "vllm", "python",
+    }
+)  # fmt: skip
+"""Words that the prefixes of ordinary lines hold: they tell next to nothing."""
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 _BOUNDS = regex.compile(r"\{(\d*)(,?)(\d*)\}")
 _SMALL_SET = regex.compile(r"\[(?P<members>(?:\\[^\w]|[^\]\\^-])+)\]")
@@ -64,7 +71,7 @@ def required_literals(pattern: str, ignore_case: bool = False) -> tuple[str, ...
     tokens = [(str(m.lastgroup), m.group(0)) for m in _TOKEN.finditer(pattern)]
     info, _ = _alternatives(tokens, 0, ignore_case)
     found = _better(info.exact, info.required)
-    if found is None or _shortest(found) < MIN_LENGTH:
+    if found is None or min(map(len, found)) < MIN_LENGTH:
         raise NoLiteralError(f"no literal of {MIN_LENGTH} characters or more is in every match")
     return tuple(sorted(_without_longer(found)))
 
@@ -183,7 +190,12 @@ def _concatenated(parts: list[_Info]) -> _Info:
 
 
 def _shortest(strings: _Strings) -> int:
-    return min(map(len, strings), default=0)
+    return min(map(_telling, strings), default=0)
+
+
+def _telling(text: str) -> int:
+    """Characters that tell something."""
+    return 1 if text.strip(" :(") in COMMON else len(text)
 
 
 def _better(a: _Strings | None, b: _Strings | None) -> _Strings | None:

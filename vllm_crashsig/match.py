@@ -64,14 +64,18 @@ class Matcher:
                     self.lazy.append(index)
                 elif not gateable(indicator):
                     self.ungated.append(index)
-        self.first_marker = len(self.probes)
-        self.probes.extend(Probe(name, pattern) for name, pattern in MARKERS.items())
+        self.closing: list[int] = []
+        """The probe for the last line of a traceback: asked about lines that follow a frame."""
+        for name, pattern in MARKERS.items():
+            if name == "closing":
+                self.closing.append(len(self.probes))
+            self.probes.append(Probe(name, pattern))
         self.failures = frozenset(f.id for f in catalogue if f.is_failure)
         self.progress = frozenset(i for i, p in enumerate(self.probes) if p.indicator and p.indicator.milestone == "progress")
         """Probes of healthy work, of which a long log holds very many."""
         self.progressing = frozenset(p.fingerprint.id for i in self.progress if (p := self.probes[i]).fingerprint)
         self.claiming = frozenset(f.id for f in catalogue if f.role in CLAIMING_ROLES)
-        aside = {*self.lazy, *self.ungated}
+        aside = {*self.lazy, *self.ungated, *self.closing}
         self.gated = [i for i in range(len(self.probes)) if i not in aside]
 
     def gate_patterns(self) -> list[tuple[int, str, bool]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .crashid import FOLLOWED
 from .encodings import Decoder
 from .envelopes import peel
 from .envelopes.base import Peeled
@@ -22,6 +23,10 @@ TAIL_BYTES = 16 * 1024
 """The end of the source that is kept: for its last time, and for how the log ends."""
 TEXT_LIMIT = 4000
 """Characters of a line that evidence keeps, around its first match."""
+
+
+_Candidate = tuple[int, bytes, list[int], "int | None"]
+"""Of a line to judge: its index, bytes, candidate probes, and its place in the frame if that is as in the source."""
 
 
 class SourceScanner:
@@ -43,6 +48,7 @@ class SourceScanner:
         self._first_time: float | None = None
         self._tail = b""
         self._calm = 0
+        self._followed = 0
         self._final: Coverage | None = None
         self.blank = True
 
@@ -112,14 +118,39 @@ class SourceScanner:
             self._tail = text[-TAIL_BYTES:]
         else:
             self._tail = (self._tail + text)[-TAIL_BYTES:]
-        for index, raw, candidates, start in self._candidates(frame, text):
+        for index, raw, candidates, start in self._with_followers(frame, self._candidates(frame, text)):
             if self._calm >= CALM and self._matcher.progress.issuperset(candidates):
                 continue
             line = self._line(frame, index, raw, start)
             found = self._matcher.judge(line, candidates, self._timeouts)
-            if found is not None and not self._is_more_of_the_same(found):
+            if found is None:
+                continue
+            if any(name == "frame" for name, _ in found.markers):
+                self._followed = FOLLOWED
+            if not self._is_more_of_the_same(found):
                 self._layers.update(dict.fromkeys(line.layers))
                 yield found
+
+    def _with_followers(self, frame: Frame, candidates: Iterator[_Candidate]) -> Iterator[_Candidate]:
+        """The candidates, and between them the lines that follow a frame of a traceback: one of them closes it."""
+        at = 0
+        for index, raw, probes, start in candidates:
+            yield from self._followers(frame, at, index)
+            at = index + 1
+            if self._followed:
+                self._followed -= 1
+                yield index, raw, [*probes, *self._matcher.closing], start
+            else:
+                yield index, raw, probes, start
+        if self._followed:
+            yield from self._followers(frame, at, len(frame.lines))
+
+    def _followers(self, frame: Frame, start: int, end: int) -> Iterator[_Candidate]:
+        for index in range(start, end):
+            if not self._followed:
+                return
+            self._followed -= 1
+            yield index, frame.lines[index], self._matcher.closing, None
 
     def _is_more_of_the_same(self, found: LineHits) -> bool:
         """Whether this is one of very many progress lines with nothing else between them."""
@@ -129,8 +160,7 @@ class SourceScanner:
         self._calm += 1
         return self._calm > CALM
 
-    def _candidates(self, frame: Frame, text: bytes) -> Iterator[tuple[int, bytes, list[int], int | None]]:
-        """Of each line to judge: index, bytes, candidate probes, and its place in the frame if that is as in the source."""
+    def _candidates(self, frame: Frame, text: bytes) -> Iterator[_Candidate]:
         if self._gate is None:
             everything = sorted([*self._matcher.gated, *self._matcher.ungated])
             for index, raw in enumerate(frame.lines):

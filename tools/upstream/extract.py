@@ -71,8 +71,8 @@ PROGRAMS = [
     "getent", "git", "grep", "head", "hostname", "id", "ip", "ipcs", "journalctl", "kubectl cordon", "kubectl delete",
     "kubectl describe", "kubectl drain", "kubectl exec", "kubectl get", "kubectl logs", "kubectl set resources", "kubectl top pod",
     "last", "ldconfig", "ldd", "less", "ls", "lscpu", "lsof", "mount", "namei", "pgrep", "pip", "pip check", "pip install",
-    "pip list", "pip freeze", "pip show", "prlimit", "ps", "python3", "rdma", "rm", "sed", "sort", "ss", "stat", "sysctl",
-    "systemctl", "tail", "tar", "tee", "touch", "tr", "umount", "uname", "uniq", "uptime", "vmstat", "wc", "xargs", "xxd",
+    "pip list", "pip freeze", "pip show", "prlimit", "ps", "python3", "rdma", "rm", "sed", "sort", "ss", "stat", "sudo", "sysctl",
+    "systemctl", "tail", "tar", "tee", "timeout", "touch", "tr", "umount", "uname", "uniq", "uptime", "vmstat", "wc", "xargs", "xxd",
 ]  # fmt: skip
 """Programs whose ``--help`` is read where they are installed."""
 
@@ -146,6 +146,9 @@ def vllm_names(wheel: Wheel) -> Names:
             targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets if isinstance(node, ast.Assign) else []
             if any(call_name(t) == "environment_variables" for t in targets) and isinstance(node.value, ast.Dict):  # type: ignore[attr-defined]
                 names["environment"] |= {k.value for k in node.value.keys if isinstance(k, ast.Constant)}  # type: ignore[attr-defined]
+    names["python"] = {f"vllm.{s}" for _, tree in wheel.trees(r"vllm/__init__\.py$") for s in strings(tree) if re.fullmatch(r"\w+", s)}
+    if any("vllm._C" in text for _, text in wheel.python(r"vllm/(?:platforms/|_custom_ops)")):
+        names["python"].add("vllm._C")
     for _, source in wheel.python(r"vllm/(?:v1/|engine/|entrypoints/)"):
         names["metrics"] |= set(re.findall(r"[\"'](vllm:[a-z_]{4,})[\"']", source))
     return names
@@ -180,11 +183,12 @@ def ray_names(wheel: Wheel) -> Names:
         for function, command, options in click_commands(tree):
             if function != "cli":
                 names.setdefault(f"ray {command}", set()).update(options)
-    for _, tree in wheel.trees(r"ray/util/state/state_cli\.py$"):
+    for _, tree in wheel.trees(r"ray/(?:experimental|util)/state/state_cli\.py$"):
         for function, command, options in click_commands(tree):
             if function in ("ray_list", "ray_get"):
                 names[f"ray {command.removeprefix('ray-')}"] = options
     names["ray"] = {group.removeprefix("ray ") for group in names if group.startswith("ray ")} | {"logs", "summary", "job"}
+    names["ray"] |= {"--version"} if any("version_option" in text for _, text in wheel.python("ray/scripts/scripts")) else set()
     for _, tree in wheel.trees(r"ray/_private/worker\.py$"):
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and node.name == "init":
@@ -206,7 +210,7 @@ def ray_names(wheel: Wheel) -> Names:
 
 def nccl_names(wheel: Wheel) -> Names:
     """The variables that libnccl reads: its NCCL_PARAM table and the names given to ncclGetEnv are whole strings in it."""
-    return {"environment": wheel.constants(r".*/libnccl\.so", ["NCCL_"])}
+    return {"environment": wheel.constants(r".*/libnccl\.so", ["NCCL_"], whole=False)}
 
 
 ALLOCATOR_OPTIONS = [
@@ -236,26 +240,26 @@ def torch_names(wheel: Wheel) -> Names:
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
                 found = [call_name(t) for t in (node.targets if isinstance(node, ast.Assign) else [node.target])]
             names["python"] |= {f"torch.{home}.{one}" for home in homes for one in found if one and not one.startswith("_")}
-    names["python"] |= {"torch.__version__"}
+    for _, tree in wheel.trees(r"torch/__init__\.py$"):
+        names["python"] |= {f"torch.{n.name}" for n in tree.body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"}
+    names["python"] |= {"torch.__version__", "torch.cuda", "torch.distributed"}
     return names
 
 
 def huggingface_hub_names(wheel: Wheel) -> Names:
-    names: Names = {"hf": set(), "environment": set()}
-    for name, tree in wheel.trees(r"huggingface_hub/cli/[a-z]\w*\.py$"):
-        if name.endswith("/hf.py"):
-            names["hf"] |= {s for s in strings(tree) if re.fullmatch(r"[a-z][a-z-]{1,20}", s)}
-            continue
+    names: Names = {"hf": {"--help"}, "environment": set()}
+    for name, tree in wheel.trees(r"huggingface_hub/cli/(?:download|auth|cache)\.py$"):
         command = "hf " + Path(name).stem
+        names[command] = {"--help"}
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef) and node.decorator_list:
-                names.setdefault(command, {"--help"}).update(flag(a.arg) for a in node.args.args)
-                names.setdefault(command + " commands", set()).update(
-                    s.split(" ")[0] for d in node.decorator_list if call_name(d) == "command" for s in strings(d)
-                )
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            subcommand = next((s for d in node.decorator_list if call_name(d) == "command" for s in strings(d)), "").split(" ")[0]
+            group = f"{command} {subcommand}" if subcommand else command
+            names.setdefault(group, {"--help"}).update(flag(a.arg) for a in node.args.args if a.annotation)
     for _, source in wheel.python("huggingface_hub/"):
-        names["environment"] |= set(re.findall(r"[\"'](HF_[A-Z_]+|HUGGING_?FACE_[A-Z_]+)[\"']", source))
-    return {group: {n for n in found if not n.startswith("<")} for group, found in names.items()}
+        names["environment"] |= set(re.findall(r"[\"'](HF_[A-Z_]+|HUGGING_?FACE_[A-Z_]+|TRANSFORMERS_[A-Z_]+)[\"']", source))
+    return names
 
 
 def transformers_names(wheel: Wheel) -> Names:
@@ -269,6 +273,7 @@ def triton_names(wheel: Wheel) -> Names:
     names: Names = {"environment": set()}
     for _, source in wheel.python("triton/"):
         names["environment"] |= set(re.findall(r"[\"'](TRITON_[A-Z_]+)[\"']", source))
+        names["environment"] |= {f"TRITON_{t.upper()}_PATH" for t in re.findall(r"env_nvidia_tool\(\"(\w+)\"\)", source)}
     return names
 
 

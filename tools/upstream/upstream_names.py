@@ -114,7 +114,8 @@ def name_lists() -> dict[str, NameList]:
 def programs() -> frozenset[str]:
     """Programs and subcommands whose options are known (``docker run``, ``df``)."""
     known = {group for one in name_lists().values() for group in one.groups if not group[0].isupper()}
-    return frozenset(known | {"vllm", "ray"} | {f"{p} {sub}" for p in ("vllm", "ray") for sub in name_lists()[p].groups[p]})
+    known |= {f"{p} {sub}" for p in ("vllm", "ray") for sub in name_lists()[p].groups[p] if sub[0] != "-"}
+    return frozenset(" ".join(one.split()[: n + 1]) for one in known for n in range(len(one.split())))
 
 
 # --- commands --------------------------------------------------------------------------------------------------------------
@@ -127,20 +128,20 @@ WRAPPERS = ("sudo", "xargs", "timeout", "env", "docker run", "docker exec", "kub
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _OPTION_IN_WORDS = re.compile(r"(?<![\w-])--[a-zA-Z][\w-]*(?:=all\b)?")
 _VARIABLE = re.compile(r"(?<![\w])[A-Z][A-Z0-9]*(?:_[A-Za-z0-9]+)+(?!\w)")
-_SET_VARIABLE = re.compile(r"(?:^|[\s;&|(])([A-Z][A-Z0-9]{2,})=|\$\{?([A-Z][A-Z0-9]+)\b")
-_SYSCTL = re.compile(r"\b(?:net|vm|kernel|fs|user)\.[a-z0-9_]+(?:\.[a-z0-9_]+)*")
+_SET_VARIABLE = re.compile(r"(?:^|[\s;&|(])([A-Z][A-Z0-9]{2,})=|\$\{?([A-Z][A-Z0-9]{2,})\b")
+_SYSCTL = re.compile(r"\b(?:net|vm|kernel|fs|user)\.[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _CAMEL = re.compile(r"(?<![\w./$'-])[a-z]+(?:[A-Z][a-z]+)+(?:\.[a-zA-Z]+)*(?![\w(])")
 _DOTTED_FIELD = re.compile(r"(?<![\w./-])(?:spec|resources|limits|requests|securityContext|deploy|status)(?:\.[a-zA-Z-]+)+")
-_API = re.compile(r"(?<![\w./-])(?:torch|ray|vllm|transformers|safetensors)(?:\.\w+)+(?![\w/*-])")
+_API = re.compile(r"(?<![\w./-])(?:torch|ray|vllm|transformers|safetensors)(?:\.\w+)+(?<!\.log)(?<!\.service)(?<!\.sock)(?![\w/*-])")
 _MODULE_PARAMETER = re.compile(r"\bNVreg_\w+")
-_UNIT_SETTING = re.compile(r"\b(?:[A-Z][a-z]+){2,}(?==)|(?<=-p )(?:[A-Z]+[a-z]+)+")
+_UNIT_SETTING = re.compile(r"\b[A-Z][a-z]+[A-Z]\w+(?==)|(?<=-p )[A-Z]\w+")
 _BACKTICKS = re.compile(r"`([^`]+)`")
 
 
 def plain(text: str) -> str:
     """A command without its placeholders: ``{fact|words}`` and ``<words>`` become one word."""
     text = PLACEHOLDER.sub("WORD", text)
-    return re.sub(r"<[A-Za-z][^<>\n]*>", "WORD", text)
+    return re.sub(r"<[A-Za-z0-9][^<>\n]*>", "WORD", text)
 
 
 def as_mapping(command: str) -> Any:
@@ -199,12 +200,12 @@ def program_mentions(words: list[str]) -> Iterator[Mention]:
     if words[0].startswith("cannot be split"):
         yield Mention("program", words[0])
         return
-    if words[0] in SHELL_WORDS or words[0].startswith(("./", "$", "/", ">", "2>")):
+    if words[0] in SHELL_WORDS or words[0].startswith(("$", "/", ">", "2>")):
         return
     if words[0] in ("python", "python3") and words[1:2] == ["-m"] and len(words) > 2:
         yield from program_mentions(words[2:] if words[2] == "pip" else ["python3", "-m"])
         return
-    program, rest = re.sub(r"^(?:.*/)?(?:python3?)$", "python3", words[0]).removeprefix("clean/bin/"), words[1:]
+    program, rest = re.sub(r"^python$", "python3", words[0].rpartition("/")[2]), words[1:]
     if program not in programs():
         yield Mention("program", program)
         return
@@ -224,7 +225,7 @@ def program_mentions(words: list[str]) -> Iterator[Mention]:
                 yield from options(program, rest[:i])
                 yield from program_mentions(rest[i + 1 :] if word == "--" else ["vllm", "serve", *rest[i + 1 :]])
                 return
-            if word in programs() and not (i and rest[i - 1] in ("--entrypoint", "-u")):
+            if word.removeprefix("./") in programs() and not (i and rest[i - 1] in ("--entrypoint", "-u")):
                 yield from options(program, rest[:i])
                 yield from program_mentions(rest[i:])
                 return
@@ -305,8 +306,8 @@ def spellings(mention: Mention) -> list[str]:
     """Forms in which a list may hold an option: ``-ltn`` is ``-l``, ``-t`` and ``-n``; all of them must be known."""
     if mention.kind != "option" or mention.name.startswith("--") or len(mention.name) == 2:
         return [mention.name]
-    digits = re.match(r"-[a-zA-Z](?=\d)", mention.name)
-    return [digits.group()] if digits else ["-" + letter for letter in mention.name[1:]]
+    valued = re.match(r"-[a-zA-Z](?=[^a-zA-Z])", mention.name)
+    return [valued.group()] if valued else ["-" + letter for letter in mention.name[1:]]
 
 
 def claimed(product: str, claim: str) -> SpecifierSet:

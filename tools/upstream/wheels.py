@@ -65,9 +65,10 @@ class Wheel:
             except SyntaxError:
                 print(f"  {self.path.name}: {name} cannot be parsed by this Python", file=sys.stderr)
 
-    def constants(self, files: str, prefixes: Iterable[str], rest: str = r"[A-Z0-9_]{2,}") -> set[str]:
+    def constants(self, files: str, prefixes: Iterable[str], rest: str = r"[A-Z0-9_]{2,}", whole: bool = True) -> set[str]:
         """The names in the bytes of the matching files that begin so and are the end of a C string. A pattern that begins
-        with a literal is searched for quickly; libraries have gigabytes. They are read in pieces that overlap."""
+        with a literal is searched for quickly; libraries have gigabytes. They are read in pieces that overlap. ``whole``: not the end of a longer name.
+        A compiler may lay a string right behind other data, so it is only for prefixes that longer names end in."""
         wanted, names = re.compile(files), set()
         searches = [re.compile(re.escape(p).encode() + rest.encode() + rb"(?=\x00)") for p in prefixes]
         for name in filter(wanted.match, self.names):
@@ -77,7 +78,8 @@ class Wheel:
                     data = tail + piece
                     for search in searches:
                         for match in search.finditer(data):
-                            if not data[match.start() - 1 : match.start()].replace(b"_", b"a").isalnum():
+                            before = data[max(match.start() - 1, 0) : match.start()]
+                            if not whole or not before.replace(b"_", b"a").isalnum():
                                 names.add(match.group().decode("ascii"))
                     tail = piece[-4096:]
         return names

@@ -7,6 +7,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError, Location
@@ -77,7 +78,7 @@ def _roots(path: str) -> Iterator[_Root]:
                 yield partial(_open_remote, name, chunks)
             return
     try:
-        status = os.stat(path)
+        status = Path(path).stat()
         if stat.S_ISREG(status.st_mode):
             with open(path, "rb"):
                 pass
@@ -99,11 +100,11 @@ def _matches(pattern: str) -> list[str]:
 
     if not has_magic(pattern):
         return []
-    matches = sorted(glob(pattern, recursive=True))
+    matches = sorted(glob(pattern, recursive=True))  # noqa: PTH207 - pathlib's takes no absolute patterns
     if not matches:
         raise InputError("no file matches this pattern; check it", Location(pattern))
     if "**" in pattern:  # it matches the folders as well as what is in them
-        matches = [m for m in matches if not os.path.isdir(m)] or matches
+        matches = [m for m in matches if not Path(m).is_dir()] or matches
     return matches
 
 
@@ -124,7 +125,7 @@ def _open_remote(name: str, chunks: RemoteChunks, budget: Budget, _: _Seen) -> I
 
 def _open_file(path: str, budget: Budget, seen: _Seen) -> Iterator[Source]:
     try:
-        status = os.stat(path)
+        status = Path(path).stat()
     except OSError as error:
         raise input_error(path, error) from error
     if not stat.S_ISREG(status.st_mode) or seen.first_time(status):
@@ -221,7 +222,7 @@ def _walk(root: str, seen: _Seen, tally: Tally) -> Iterator[str]:
                 tally.add("hidden file(s) or folder(s) not read", entry.path)
                 continue
             try:
-                status = os.stat(entry.path)
+                status = Path(entry.path).stat()
             except OSError as error:
                 tally.add(f"file(s) not read ({error.strerror or error})", entry.path)
                 continue

@@ -79,9 +79,7 @@ class ZipReader:
         if flags & _STREAMED:
             self._go_to_next_header()
 
-    def _content(
-        self, kind: str | None, body: Body, notes: list[str], crc: int | None, *, streamed: bool
-    ) -> Iterator[bytes]:
+    def _content(self, kind: str | None, body: Body, notes: list[str], crc: int | None, *, streamed: bool) -> Iterator[bytes]:
         """The plain bytes of a member, with notes of what is wrong with them."""
         pieces: Iterator[bytes]
         if kind is None:
