@@ -166,6 +166,8 @@ def inline() -> Iterator[tuple[str, str]]:
 def parse(arguments: list[str]) -> None:
     """Raises UsageError for a verb or an option that does not exist."""
     verb, rest = (arguments[0], arguments[1:]) if arguments and arguments[0] in cli.main.commands else ("classify", arguments)
+    if verb == "classify" and rest and re.fullmatch(r"[\w-]+", rest[0]) and not rest[0].startswith("-"):
+        raise click.UsageError(f"{rest[0]} is neither a verb nor looks like a file")
     command = cli.main.commands[verb]
     while isinstance(command, click.Group) and rest and rest[0] in command.commands:
         command, rest = command.commands[rest[0]], rest[1:]
@@ -209,6 +211,15 @@ def test_every_key_of_a_fingerprint_is_told() -> None:
     for model in (Fingerprint, Indicator, Condition, Unless, Step, StepIf):
         keys = {field.alias or name for name, field in model.model_fields.items()}
         assert keys - told == set(), f"{model.__name__}: tell of them in CONTRIBUTING.md"
+
+
+def test_modules_that_are_named_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## How the modules are layered")[2]
+    told = re.findall(r"`(\w+)/?`", "".join(line.rpartition(" | ")[2] for line in text.splitlines() if line.startswith("| ")))
+    package = ROOT / "vllm_crashsig"
+    there = {p.stem for p in package.glob("*.py")} | {p.parent.name for p in package.glob("*/__init__.py")}
+    assert told
+    assert set(told) - there == set()
 
 
 def test_the_demo_is_answered_as_its_sidecar_says() -> None:

@@ -66,7 +66,8 @@ class Reporter:
         """The answer for one case."""
         trail = Trail()
         layers = frozenset(layer for c in coverage for layer in c.envelopes)
-        answers = [self._answer(incident, layers, trail) for incident in assemble(streams)]
+        ends = {c.source: (c.last_time, c.last_clock) for c in coverage}
+        answers = [self._answer(incident, layers, trail) for incident in assemble(streams, ends)]
         fatal = [a for a in answers if a.verdict in ("crash", "unclassified")]
         headline = fatal[-1] if fatal else answers[-1] if answers else None
         verdict: Verdict = headline.verdict if headline else "healthy"
@@ -100,6 +101,8 @@ class Reporter:
         ranked = rank(hypotheses, incident, trail)
         unknown = _unknown_failures(incident, settled)
         causes = [h for h in ranked if h.role in ("root", "either")]
+        if causes and all(_is_vague(h) and _comes_after(h, unknown) for h in causes):
+            causes = []  # an exception that nobody knows came first: it is more telling than that something timed out or died
         cascades = [h for h in ranked if h.role == "cascade"]
         verdict: Verdict
         if causes:
@@ -223,6 +226,17 @@ def _unknown_failures(incident: Incident, settled: frozenset[str]) -> list[Failu
                 continue
             found.append(failure)
     return _folded(found)
+
+
+def _is_vague(hypothesis: Hypothesis) -> bool:
+    """Whether it says what happened rather than why."""
+    return hypothesis.role == "either" or hypothesis.fingerprint.last_resort
+
+
+def _comes_after(hypothesis: Hypothesis, failures: Iterable[Failure]) -> bool:
+    """Whether one of these failures, told by a traceback of the same source, stands before all its lines."""
+    first = hypothesis.first.line
+    return any(f.frames and f.first.source == first.source and f.first.number < first.number for f in failures)
 
 
 def _folded(failures: list[Failure]) -> list[Failure]:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 
 from .catalogue import Catalogue
 from .crashid import FailureCollector
@@ -202,6 +203,27 @@ def lines_between(a: LogLine, b: LogLine) -> int | None:
 def seconds_between(a: LogLine, b: LogLine) -> float | None:
     """Seconds from a to b; None where their times cannot be compared."""
     return b.time - a.time if comparable(a, b) and a.time is not None and b.time is not None else None
+
+
+YEAR = 366 * 86400.0
+
+
+def seconds_apart(a: tuple[float | None, str | None], b: tuple[float | None, str | None]) -> float | None:
+    """Seconds from a to b as (time, clock) pairs of any two calendars, good to a day or so: time zones are unknown, and a year
+    that one of them does not tell is left out. None where one has no calendar."""
+    (left, left_clock), (right, right_clock) = a, b
+    if left is None or right is None or "boot" in (left_clock, right_clock):
+        return None
+    if "no-year" not in (left_clock, right_clock) or left_clock == right_clock:
+        return right - left
+    difference = (_in_year(right) - _in_year(left)) % YEAR
+    return difference - YEAR if difference > YEAR / 2 else difference
+
+
+def _in_year(seconds: float) -> float:
+    """Seconds since the beginning of the year, as if it were a leap year."""
+    moment = datetime.fromtimestamp(seconds, tz=timezone.utc)
+    return (moment.replace(year=2000) - datetime(2000, 1, 1, tzinfo=timezone.utc)).total_seconds()
 
 
 def hits_in(segments: list[Segment], fingerprint: str, indicator: str | None, decisive: frozenset[str]) -> Iterator[Hit]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
 from .conditions import Conditions
-from .correlate import Segment, lines_between, seconds_between
+from .correlate import Segment, lines_between, seconds_apart, seconds_between
 from .crashid import mask
 from .incidents import Incident
 from .model import Hit, LogLine
@@ -19,6 +19,8 @@ STOP_SECONDS = 60.0
 """How long after an orderly stop began failures are only its echo."""
 PROGRESS_NEEDED = 2
 """Progress milestones after an error that show it was survived (one may be a line that was already on its way)."""
+FAR_APART = 26 * 3600.0
+"""Seconds between two logs beyond which they cannot speak of the same crash, whatever the time zones."""
 LATE_LINES = 600
 LATE_SECONDS = 120.0
 """How long after its consequence a cause may stand in the log: processes write into one stream out of order."""
@@ -176,7 +178,11 @@ def _outcome(hits: list[Hit], incident: Incident) -> Outcome:
         if not own:
             continue
         last = max(h.line.number for h in own)
-        if segment.after("ready", last) or segment.after("progress", last) >= PROGRESS_NEEDED:
+        if (
+            (segment is not incident.primary and all(_is_far(h, incident) for h in own))
+            or segment.after("ready", last)
+            or segment.after("progress", last) >= PROGRESS_NEEDED
+        ):
             outcomes.append("progressed-after")
         elif segment.asked_to_stop is not None:
             outcomes.append("unresolved")
@@ -186,6 +192,13 @@ def _outcome(hits: list[Hit], incident: Incident) -> Outcome:
         if outcome in outcomes:
             return outcome
     return "unresolved"
+
+
+def _is_far(hit: Hit, incident: Incident) -> bool:
+    """Whether a line of another log is days away from the end of the server's own."""
+    end = incident.ends.get(incident.primary.source, (None, None))
+    apart = seconds_apart((hit.line.time, hit.line.clock), end)
+    return apart is not None and abs(apart) > FAR_APART
 
 
 def absorb(hypotheses: list[Hypothesis], catalogue: Catalogue, trail: Trail) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .correlate import Segment, Stream, seconds_between
 from .model import FactValue
+
+Ends = Mapping[str, tuple[float | None, str | None]]
+"""Last time and clock of each source."""
 
 
 @dataclass(slots=True)
@@ -16,6 +19,8 @@ class Incident:
     index: int
     primary: Segment
     segments: list[Segment] = field(default_factory=list)
+    ends: Ends = field(default_factory=dict)
+    """When the log of each source ends."""
 
     @property
     def context(self) -> dict[str, FactValue]:
@@ -25,7 +30,7 @@ class Incident:
         return merged
 
 
-def assemble(streams: Sequence[Stream]) -> list[Incident]:
+def assemble(streams: Sequence[Stream], ends: Ends) -> list[Incident]:
     """Incidents in order of time, the latest last.
 
     The stream with most lives leads. A life of another stream belongs to the incident that it overlaps by the clock; to
@@ -34,7 +39,7 @@ def assemble(streams: Sequence[Stream]) -> list[Incident]:
     if not streams:
         return []
     leader = max(streams, key=lambda s: (len(s.segments), sum(len(x.tracks) for x in s.segments)))
-    incidents = [Incident(i, segment, [segment]) for i, segment in enumerate(leader.segments)]
+    incidents = [Incident(i, segment, [segment], ends) for i, segment in enumerate(leader.segments)]
     for stream in streams:
         if stream is leader:
             continue

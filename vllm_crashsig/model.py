@@ -74,4 +74,5 @@ class Coverage:
     envelopes: tuple[str, ...]
     first_time: float | None
     last_time: float | None
+    last_clock: str | None
     caps: tuple[str, ...]

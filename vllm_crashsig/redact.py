@@ -6,6 +6,16 @@ import re
 
 MASK = "[masked]"
 
+_NAME = (
+    r"(?:api[_-]?key|secret(?:[_-]?(?:access[_-]?)?key)?|passw(?:or)?d|passphrase|(?:access|auth|hf|hub|session|refresh)[_-]?token"
+    r"|private[_-]?key)"
+)
+_VALUE = r"(?!(?:None|null|True|False|str|Optional)\b|\[masked\]|[{*<])[^\s'\",;)\]}]{3,}"
+_PROSE = r"(?!(?:is|are|was|to|or|and|for|from|with|must|not|has|can|if|in|on|as|when|should|option|argument|flag|requires?)\b|-)"
+"""What follows the name of an option in a sentence about it."""
+_RANDOM = r"(?=\S*\d|\S*[a-z]\S*[A-Z])"
+"""Tells a credential from an ordinary long word."""
+
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     # Tokens with a recognisable shape: Hugging Face, OpenAI-like, GitHub, Slack, AWS key ids, Google, JWT, NVIDIA NGC
     (re.compile(r"\b(?:hf_|api_org_)[A-Za-z0-9]{16,}"), MASK),
@@ -17,25 +27,25 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bnvapi-[\w-]{20,}"), MASK),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), MASK),
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*"), MASK),
-    # Credentials in headers, URLs, arguments, environment and reprs
-    (re.compile(r"(?i)(\b(?:bearer|basic|token)\s+)(?!is\b|was\b|for\b|has\b|to\b)[A-Za-z0-9._~+/=-]{12,}"), rf"\g<1>{MASK}"),
+    # Credentials in headers and URLs
+    (re.compile(rf"(\b(?i:bearer|basic|token)\s+){_RANDOM}[A-Za-z0-9._~+/=-]{{12,}}"), rf"\g<1>{MASK}"),
     (re.compile(r"(?i)(\bauthorization['\"]?\s*[:=]\s*['\"]?)(?!bearer|basic|token)[^\s'\",;}]+"), rf"\g<1>{MASK}"),
-    (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/@:'\"]*:)[^\s/@'\"]+(?=@)", re.IGNORECASE), rf"\g<1>{MASK}"),
-    (
-        re.compile(
-            r"(?i)((?:--|\b)[\w-]*(?:api[_-]?key|secret(?:[_-]?(?:access[_-]?)?key)?|passw(?:or)?d|passwd|access[_-]?token|hf[_-]?token"
-            r"|auth[_-]?token|private[_-]?key|client[_-]?secret|aws[_-]?session[_-]?token|hub[_-]?token)"
-            r"['\"]?(?:\s*[=:]\s*|\s+(?=[\w\"'-]*[\d\"']))(?:\[\s*)?['\"]?)(?!None\b|null\b|True\b|False\b|\[masked\]|\{|\*)"
-            r"[^\s'\",;)\]}]{3,}"
-        ),
-        rf"\g<1>{MASK}",
-    ),
+    (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,20}://[^\s/@:'\"]*:)[^\s/@'\"]+(?=@)"), rf"\g<1>{MASK}"),
     (
         re.compile(
             r"(?i)([?&](?:token|key|sig|signature|x-amz-(?:signature|credential|security-token)|access_token)=)[^&\s'\"]+"
         ),
         rf"\g<1>{MASK}",
     ),
+    # and in arguments, lists, assignments, reprs and the environment
+    (re.compile(rf"(?i)(--[\w-]{{0,40}}?{_NAME}s?(?:=|['\"]?,?\s+){_PROSE}['\"]?){_VALUE}"), rf"\g<1>{MASK}"),
+    (re.compile(rf"(?i)({_NAME}s?['\"]?\s*[=:]\s*)\[(?!masked\]|None\])[^\]]+\]"), rf"\g<1>{MASK}"),
+    (
+        re.compile(rf"(?i)(?<![\w-])(?!--)([\w-]{{0,60}}?{_NAME}s?(?:['\"]?\s*[=:]\s*['\"]?|\s+['\"])){_VALUE}"),
+        rf"\g<1>{MASK}",
+    ),
+    (re.compile(rf"\b([A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD)[A-Z0-9_]*=['\"]?)(?!\d+\b){_VALUE}"), rf"\g<1>{MASK}"),
+    (re.compile(r"(?i)(['\"]token['\"]\s*:\s*['\"])[\w.~+/=-]{20,}"), rf"\g<1>{MASK}"),
 )
 
 

@@ -46,6 +46,7 @@ class SourceScanner:
         self._caps: list[str] = []
         self._head = 0
         self._first_time: float | None = None
+        self._first_clock: str | None = None
         self._tail = b""
         self._calm = 0
         self._followed = 0
@@ -92,14 +93,15 @@ class SourceScanner:
             caps.append(f"{self._framer.long_lines} very long line(s) looked at in pieces")
         if self._timeouts:
             caps.append(f"{len(self._timeouts)} pattern time-out(s), first in {self._timeouts[0]}")
-        last_time = None
+        last_time, last_clock = self._first_time, self._first_clock
         for text in self.tail_lines():
             peeled = peel(text)
             self._layers.update(dict.fromkeys(peeled.layers))
-            last_time = peeled.time if peeled.time is not None else last_time
+            if peeled.time is not None:
+                last_time, last_clock = peeled.time, peeled.clock
         return Coverage(
             self.name, self._decoder.bytes_seen, self._framer.lines_seen, self._undecodable + self._decoder.replaced,
-            tuple(self._layers), self._first_time, last_time if last_time is not None else self._first_time, tuple(caps),
+            tuple(self._layers), self._first_time, last_time, last_clock, tuple(caps),
         )  # fmt: skip
 
     def tail_lines(self) -> list[str]:
@@ -208,7 +210,7 @@ class SourceScanner:
                 _add_fields(peeled, fields)
             self._layers.update(dict.fromkeys(peeled.layers))
             if self._first_time is None:
-                self._first_time = peeled.time
+                self._first_time, self._first_clock = peeled.time, peeled.clock
             if self._head >= HEAD_LINES:
                 return
 

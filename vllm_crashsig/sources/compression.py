@@ -6,7 +6,7 @@ All are driven a bounded piece at a time, so that neither a bomb nor a huge memb
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 from .base import Budget, Stream
 from .kinds import compression_of
@@ -53,13 +53,16 @@ class _Members:
             if compression_of(head) != kind:
                 yield from self._other_data()
                 continue
-            damage = yield from self._gzip_member() if kind == "gzip" else inflate(stream, kind)
-            if damage:
-                self._note(f"the {kind} data is {damage}; what came before that was read")
-            if damage and damage != CUT:
-                skipped, found = self._next_member()
-                more = ", then more data was found" if found else ""
-                self._note(f"{skipped} bytes after the damage were skipped{more}")
+            member = Member(stream, kind)
+            yield from self._gzip_member(member) if kind == "gzip" else member
+            if not member.damage:
+                continue
+            self._note(f"the {kind} data is {member.damage}; what came before that was read")
+            if member.damage == CUT:
+                return
+            stream.unread(member.recent[1:])  # a cut off member may have swallowed the beginning of the next one
+            if self._next_member()[1]:
+                self._note(f"another piece of {kind} data after the damage was read")
 
     def _note(self, note: str) -> None:
         if len(self._notes) < MAX_NOTES:
@@ -71,7 +74,8 @@ class _Members:
         while True:
             more, found = self._stream.seek_to(_MAGICS[self._kind])
             skipped += more
-            if not found or compression_of(self._stream.peek(10)) == self._kind:
+            head = self._stream.peek(10)
+            if not found or (compression_of(head) == self._kind and (self._kind != "gzip" or _is_likely_gzip(head))):
                 return skipped, found
             skipped += self._stream.skip(1)
 
@@ -93,12 +97,13 @@ class _Members:
             return
         self._note(f"{self._next_member()[0]} bytes between or after the {self._kind} data are something else and were skipped")
 
-    def _gzip_member(self) -> Generator[bytes, None, str | None]:
+    def _gzip_member(self, member: Member) -> Iterator[bytes]:
         """Reads header and trailer here, for a wrong checksum must not cost the text that it comes after."""
         stream = self._stream
         flags = stream.exactly(10)[3:4]
         if not flags:
-            return CUT
+            member.damage = CUT
+            return
         if flags[0] & 4:
             stream.skip(int.from_bytes(stream.exactly(2), "little"))
         for bit in (8, 16):  # name and comment end with a zero
@@ -108,60 +113,66 @@ class _Members:
         if flags[0] & 2:
             stream.skip(2)
         crc = size = 0
-        pieces = inflate(stream, "gzip")
-        while True:
-            try:
-                piece = next(pieces)
-            except StopIteration as stop:
-                damage: str | None = stop.value
-                break
+        for piece in member:
             crc = crc32(piece, crc)
             size += len(piece)
             yield piece
-        if damage:
-            return damage
+        if member.damage:
+            return
         trailer = stream.exactly(8)
         if len(trailer) < 8:
-            return CUT
-        return None if struct.unpack("<II", trailer) == (crc, size & 0xFFFFFFFF) else "damaged (wrong checksum)"
+            member.damage = CUT
+        elif struct.unpack("<II", trailer) != (crc, size & 0xFFFFFFFF):
+            member.damage = "damaged (wrong checksum)"
+            stream.unread(trailer)
 
 
-def inflate(stream: Stream, kind: str) -> Generator[bytes, None, str | None]:
-    """One member's plain bytes; returns what is wrong with it, or None. The stream stands after it, or at the damage."""
-    make, errors = library(kind)
-    decoder = make()
-    fed = bytearray()
-    kept = True
-    given = 0
-    last = b""
-    while not decoder.eof:
-        data = stream.read(STEP) if decoder.needs_input else b""
-        if data:
-            last = data
-            kept = kept and len(fed) + len(data) <= REPLAY
-            if kept:
-                fed += data
-            else:
-                fed.clear()
-        elif decoder.needs_input:
-            return CUT
-        try:
-            piece = decoder.decompress(data, PIECE)
-        except errors as error:
-            if kept:
-                yield from _last_words(bytes(fed), kind, given)
-            stream.unread(last[1:])  # another member may begin in what was handed over last
-            return f"damaged ({str(error).rstrip('.')})"
-        given += len(piece)
-        if piece:
-            yield piece
-    if decoder.unused_data:
-        stream.unread(decoder.unused_data)
-    return None
+class Member:
+    """One member's plain bytes. Afterwards ``damage`` says what is wrong with it, if anything, and the stream stands behind it.
+
+    recent: the last compressed bytes that were taken from the stream.
+    """
+
+    def __init__(self, stream: Stream, kind: str) -> None:
+        self.damage = ""
+        self.recent = b""
+        self._stream = stream
+        self._kind = kind
+
+    def __iter__(self) -> Iterator[bytes]:
+        make, errors = library(self._kind)
+        decoder = make()
+        fed = bytearray()
+        given = total = 0
+        while not decoder.eof:
+            data = self._stream.read(STEP) if decoder.needs_input else b""
+            if data:
+                self.recent = self.recent[-STEP:] + data
+                total += len(data)
+                if total <= REPLAY:
+                    fed += data
+                else:
+                    fed.clear()
+            elif decoder.needs_input:
+                self.damage = CUT
+                return
+            try:
+                piece = decoder.decompress(data, PIECE)
+            except errors as error:
+                self.damage = f"damaged ({str(error).rstrip('.')})"
+                if fed:
+                    yield from _last_words(bytes(fed), self._kind, given)
+                return
+            given += len(piece)
+            if piece:
+                yield piece
+        if unused := decoder.unused_data:
+            self._stream.unread(unused)
+            self.recent = self.recent[: -len(unused)]
 
 
 def _last_words(fed: bytes, kind: str, given: int) -> Iterator[bytes]:
-    """What came out past the first ``given`` bytes before the damage, found again in small steps."""
+    """What came out past the first ``given`` bytes before the damage, found again byte by byte."""
     make, errors = library(kind)
     decoder = make()
     out = bytearray()
@@ -170,11 +181,16 @@ def _last_words(fed: bytes, kind: str, given: int) -> Iterator[bytes]:
         while not decoder.eof and (at < len(fed) or not decoder.needs_input):
             data = fed[at : at + 256] if decoder.needs_input else b""
             at += len(data)
-            piece = decoder.decompress(data, 4096)
-            known = min(given, len(piece))
-            given -= known
-            out += piece[known:]
+            if given:
+                given -= len(decoder.decompress(data, given))
+            else:
+                out += decoder.decompress(data, 1)
     except errors:
         pass
     if out:
         yield bytes(out)
+
+
+def _is_likely_gzip(head: bytes) -> bool:
+    """A stricter look at a header found in the middle of damaged data, where the magic bytes may stand by chance."""
+    return len(head) == 10 and head[8] in (0, 2, 4) and (head[9] < 14 or head[9] == 255)

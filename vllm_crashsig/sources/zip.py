@@ -11,7 +11,9 @@ from collections.abc import Iterator
 
 from .archives import Body, Member, is_outside
 from .base import Budget, Stream, Tally
-from .compression import CUT, crc32, inflate, library
+from .compression import CUT
+from .compression import Member as Packed
+from .libraries import crc32, library
 
 _LOCAL = b"PK\x03\x04"
 _DESCRIPTOR = b"PK\x07\x08"
@@ -95,18 +97,14 @@ class ZipReader:
             notes.append("the data is damaged (wrong checksum); what there was is read")
 
     def _inflated(self, kind: str, stream: Stream, notes: list[str]) -> Iterator[bytes]:
-        pieces = inflate(stream, kind)
-        while True:
-            try:
-                piece = next(pieces)
-            except StopIteration as stop:
-                if stop.value and not (stop.value == CUT and notes):
-                    notes.append(f"the packed data is {stop.value}; what came before that was read")
-                return
+        packed = Packed(stream, kind)
+        for piece in packed:
             yield piece
             if not self._budget.unpack(len(piece)):
                 notes.append(f"{self._budget.stopped}; the rest was not read")
                 return
+        if packed.damage and not (packed.damage == CUT and notes):
+            notes.append(f"the packed data is {packed.damage}; what came before that was read")
 
     def _until_descriptor(self, notes: list[str]) -> Iterator[bytes]:
         """Plain bytes whose number is told after them: up to a descriptor that tells just that number."""
