@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test suite versions lint format bench score clean
+.PHONY: demo test suite versions lint format bench drift score clean
 
 demo: $(VENV)/.installed
 	-$(BIN)/vllm-crashsig classify samples/demo/vllm.log
@@ -31,6 +31,10 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/scan.py
+
+# What the newest vLLM, Ray, torch and NCCL on PyPI changed of what the catalogue names and matches (1.5 GB to download).
+drift: $(VENV)/.dev
+	$(BIN)/python tools/upstream/drift.py
 
 $(VENV)/.python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; run make PYTHON=/path/to/python3.x")'

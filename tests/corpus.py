@@ -162,4 +162,4 @@ def candidates(path: Path) -> set[int]:
     frames = [unwrapper.unwrap(f) for f in framer.feed(utf8(path))]
     frames += [unwrapper.unwrap(f) for f in framer.close()]
     frames += [f for f in [unwrapper.finish()] if f is not None]
-    return {probe for f in frames for _, probe in gate.scan(f.gate_text)}
+    return {probe for f in frames for _, probes in gate.scan(f.text) for probe in probes}

@@ -49,7 +49,12 @@ def swap(old: str, new: str) -> Callable[[Path], None]:
 
 
 def put(data: bytes) -> Callable[[Path], None]:
-    return lambda path: path.write_bytes(data) and None
+    """Writes these bytes instead."""
+
+    def change(path: Path) -> None:
+        path.write_bytes(data)
+
+    return change
 
 
 # name: (how the file is broken, line or None, key or None, words)
@@ -57,9 +62,19 @@ MISTAKES: dict[str, tuple[Callable[[Path], None], int | None, str | None, str]] 
     "bad YAML": (swap("components: [test]", "components: [test"), 8, None, "not valid YAML"),
     "tab": (swap("  seen:", "\tseen:"), 10, None, "not valid YAML"),
     "duplicate key": (swap("role: root", "role: root\nid: good-one"), 5, "id", "given twice"),
-    "duplicate inner key": (swap("      miss:", "      hit: []\n      miss:"), 14, "indicators.seen.examples.hit", "given twice"),
+    "duplicate inner key": (
+        swap("      miss:", "      hit: []\n      miss:"),
+        14,
+        "indicators.seen.examples.hit",
+        "given twice",
+    ),
     "unknown key": (swap("severity: critical", "severity: critical\nseverty: high"), 6, "severty", "unknown key"),
-    "unknown inner key": (swap("    examples:", "    wieght: decisive\n    examples:"), 12, "indicators.seen.wieght", "unknown key"),
+    "unknown inner key": (
+        swap("    examples:", "    wieght: decisive\n    examples:"),
+        12,
+        "indicators.seen.wieght",
+        "unknown key",
+    ),
     "missing key": (swap("summary: It is good.\n", ""), 1, "summary", "required"),
     "wrong type": (swap('title: "A good one"', "title: 5"), 3, "title", "string"),
     "wrong list": (swap("components: [test]", "components: test"), 7, "components", "list"),
@@ -67,7 +82,12 @@ MISTAKES: dict[str, tuple[Callable[[Path], None], int | None, str | None, str]] 
     "key that is no text": (swap("  seen:", "  1.5:"), 10, "indicators.1.5", "must be text"),
     "id is not the stem": (swap("id: good-one", "id: other-one"), 2, "id", "name it other-one.yaml"),
     "id with capitals": (swap("id: good-one", "id: Good_One"), 2, "id", "pattern"),
-    "unknown explains": (swap("explains: []", "explains: [no-such-thing]"), 15, "explains.0", "unknown fingerprint 'no-such-thing'"),
+    "unknown explains": (
+        swap("explains: []", "explains: [no-such-thing]"),
+        15,
+        "explains.0",
+        "unknown fingerprint 'no-such-thing'",
+    ),
     "explains itself": (swap("explains: []", "explains: [good-one]"), 15, "explains", "circle: good-one -> good-one"),
     "unknown indicator": (swap("explains: []", "when: {all_of: [sean]}"), 15, "when", "unknown indicator 'sean'"),
     "empty condition": (swap("explains: []", "when: {}"), 15, "when", "at least one"),
@@ -83,7 +103,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], None], int | None, str | None, str]] 
     "two documents": (put(GOOD.encode() + b"---\n" + GOOD.encode()), 23, None, "not valid YAML"),
     "recursive alias": (put(b"a: &a [*a]\n"), None, None, ""),
     "python object": (put(b"a: !!python/name:os.system x\n"), 1, None, "not valid YAML"),
-}  # fmt: skip
+}
 
 
 def broken(folder: Path, name: str) -> Path:
@@ -138,7 +158,7 @@ def test_all_mistakes_of_a_file_are_told(tmp_path: Path) -> None:
 def test_duplicate_id(tmp_path: Path) -> None:
     write(tmp_path, fingerprint("twice", "root", "x"), area="a")
     write(tmp_path, fingerprint("twice", "root", "y"), area="b")
-    with pytest.raises(CatalogueErrors, match="already defined in .*a/twice.yaml") as caught:
+    with pytest.raises(CatalogueErrors, match=r"already defined in .*a/twice\.yaml") as caught:
         load_catalogue(tmp_path, builtin=False)
     location = caught.value.errors[0].location
     assert location is not None

@@ -13,9 +13,9 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "vllm_crashsig"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"encodings", "errors", "model", "schema", "version", "framing", "redact", "gate_copy"}),
+    frozenset({"encodings", "errors", "model", "schema", "version", "framing", "redact", "literals"}),
     frozenset({"envelopes", "facts", "patterns", "report", "sources"}),
-    frozenset({"catalogue", "crashid", "gate", "remediation", "schemas", "unwrap"}),
+    frozenset({"catalogue", "crashid", "gate", "remediation", "schemas", "unwrap", "layout"}),
     frozenset({"cache", "lint", "match", "outputs"}),
     frozenset({"correlate", "prepare"}),
     frozenset({"conditions", "incidents", "scan"}),
@@ -23,6 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"rank"}),
     frozenset({"answer"}),
     frozenset({"engine"}),
+    frozenset({"intake"}),
     frozenset({"api"}),
     frozenset({"cli"}),
     frozenset({"__main__", "__init__"}),
@@ -48,7 +49,7 @@ INNER: dict[str, tuple[frozenset[str], ...]] = {
     ),
     "outputs": (
         frozenset({"escape"}),
-        frozenset({"words", "card"}),
+        frozenset({"words", "card", "catalogue_docs"}),
         frozenset({"markdown", "text"}),
         frozenset({"__init__"}),
     ),
@@ -78,7 +79,10 @@ def imports(parts: tuple[str, ...], path: Path) -> Iterator[tuple[tuple[str, ...
             base = (*parts[: len(parts) - node.level], *(node.module.split(".") if node.module else ()))
             for alias in node.names:
                 deeper = (*base, alias.name)
-                yield (deeper if deeper in modules() or (*deeper, "__init__") in modules() else base or ("__init__",)), node.lineno
+                yield (
+                    (deeper if deeper in modules() or (*deeper, "__init__") in modules() else base or ("__init__",)),
+                    node.lineno,
+                )
 
 
 def layer_of(name: str, table: tuple[frozenset[str], ...]) -> int:

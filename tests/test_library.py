@@ -14,7 +14,15 @@ from tiny import ROOT, SAMPLES, fingerprint, write
 
 import vllm_crashsig
 from vllm_crashsig import (
-    Catalogue, Classifier, InputError, OptionError, Report, Update, classify, classify_paths, load_catalogue,
+    Catalogue,
+    Classifier,
+    InputError,
+    OptionError,
+    Report,
+    Update,
+    classify,
+    classify_paths,
+    load_catalogue,
 )  # fmt: skip
 from vllm_crashsig.schemas import MODELS, schema_text
 
@@ -40,7 +48,16 @@ def as_generator() -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "log",
-    [OOM, OOM.encode(), bytearray(OOM.encode()), [OOM], [OOM + "\n"], (b"INFO fine", OOM.encode()), as_generator(), f"\ufeff{OOM}\r\n"],
+    [
+        OOM,
+        OOM.encode(),
+        bytearray(OOM.encode()),
+        [OOM],
+        [OOM + "\n"],
+        (b"INFO fine", OOM.encode()),
+        as_generator(),
+        f"\ufeff{OOM}\r\n",
+    ],
     ids=["text", "bytes", "bytearray", "lines", "lines with newlines", "bytes lines", "generator", "BOM and CRLF"],
 )
 def test_classify_takes(log: Any) -> None:
@@ -55,7 +72,8 @@ def test_classify_takes(log: Any) -> None:
 def test_nothing_to_read(log: Any) -> None:
     report = classify(log)
     assert report.verdict == "empty"
-    assert report.classifications == report.unclassified == []
+    assert report.classifications == []
+    assert report.unclassified == []
     assert report.cause is None
 
 
@@ -82,10 +100,10 @@ def test_several_paths_are_one_case(tmp_path: Path) -> None:
 
 
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
-    for path, words in ((tmp_path / "none.log", "no such file"), (tmp_path, "directory"), (Path("a\0b"), "file name")):
+    for path, words in ((tmp_path / "none.log", "no such file"), (tmp_path, "holds no text"), (Path("a\0b"), "file name")):
         with pytest.raises(InputError, match=words) as caught:
             classify_paths([path])
-        assert str(path) in str(caught.value)
+        assert str(path).replace("\0", "?") in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
@@ -226,7 +244,9 @@ def test_fingerprint_schema_accepts_the_catalogue() -> None:
 
 
 def test_catalogue_is_added_to_and_overridden(tmp_path: Path) -> None:
-    write(tmp_path, fingerprint("my-own", "root", "zebra fell over"), fingerprint("cuda-oom", "root", "no more room"), area="mine")
+    write(
+        tmp_path, fingerprint("my-own", "root", "zebra fell over"), fingerprint("cuda-oom", "root", "no more room"), area="mine"
+    )
     catalogue = load_catalogue(tmp_path)
     assert isinstance(catalogue, Catalogue)
     assert "my-own" in catalogue

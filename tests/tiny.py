@@ -47,6 +47,6 @@ def catalogue(folder: Path, *fingerprints: Mapping[str, Any]) -> Catalogue:
     return load_catalogue(write(folder, *fingerprints), builtin=False)
 
 
-def classifier(folder: Path, *fingerprints: Mapping[str, Any], **options: bool) -> Classifier:
+def classifier(folder: Path, *fingerprints: Mapping[str, Any]) -> Classifier:
     """A classifier over these fingerprints alone."""
-    return Classifier(catalogue(folder, *fingerprints), **options)
+    return Classifier(catalogue(folder, *fingerprints))

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from .catalogue import Catalogue
 from .correlate import Segment, Stream
-from .crashid import Failure, mask
+from .crashid import Failure, make_crash_id, mask
 from .facts import fill
 from .hypotheses import Hypothesis, Trail, follows_stop, gather
 from .incidents import Incident, assemble
 from .model import Coverage, FactValue, Hit, LogLine, Scope
 from .rank import band, rank
-from .redact import redact
+from .redact import MASK, redact
 from .remediation import advise
 from .report import (
     Classification,
@@ -36,6 +36,8 @@ MAX_EVIDENCE = 12
 """Lines quoted for a classification."""
 QUOTE = 1000
 """Characters of a quote."""
+ORDERLY_EXITS = (0, 130, 143)
+"""Exit statuses of a server that ended or was asked to: success, SIGINT, SIGTERM."""
 RUNTIME_OF_LAYER = {
     "docker-json": "docker", "compose": "compose", "cri": "k8s", "kubectl": "k8s", "stern": "k8s", "kail": "k8s",
 }  # fmt: skip
@@ -55,15 +57,18 @@ class _Answer:
 class Reporter:
     """Builds reports from streams. Immutable; safe to share between threads.
 
-    redacted: mask secrets in every quote.
+    redacted: mask secrets in every quote. runtime: what the advice is for, if it is not to be read from the log.
     """
 
-    def __init__(self, catalogue: Catalogue, *, redacted: bool = True) -> None:
+    def __init__(self, catalogue: Catalogue, *, redacted: bool = True, runtime: str | None = None) -> None:
         self._catalogue = catalogue
         self._redacted = redacted
+        self._runtime = runtime
 
-    def report(self, streams: Sequence[Stream], coverage: Sequence[Coverage], *, blank: bool) -> Report:
-        """The answer for one case."""
+    def report(
+        self, streams: Sequence[Stream], coverage: Sequence[Coverage], *, blank: bool, exit_status: int | None = None
+    ) -> Report:
+        """The answer for one case. blank: there was no text. exit_status: how the server ended, if that is known."""
         trail = Trail()
         layers = frozenset(layer for c in coverage for layer in c.envelopes)
         ends = {c.source: (c.last_time, c.last_clock) for c in coverage}
@@ -71,17 +76,24 @@ class Reporter:
         fatal = [a for a in answers if a.verdict in ("crash", "unclassified")]
         headline = fatal[-1] if fatal else answers[-1] if answers else None
         verdict: Verdict = headline.verdict if headline else "healthy"
+        unknown = [self._unknown(f) for f in headline.unknown] if headline else []
+        status = exit_status if exit_status is not None else _told_status(headline)
+        if verdict == "healthy" and status not in (None, *ORDERLY_EXITS):
+            verdict, unknown = "unclassified", [_silent_exit(status)]
         if blank:
             verdict = "empty"
         caps = [f"{c.source}: {cap}" for c in coverage for cap in c.caps]
         caps += [f"{s.source}: {s.dropped} restarts in the middle are not listed" for s in streams if s.dropped]
-        times = [t for c in coverage for t in (c.first_time, c.last_time) if t is not None]
+        clock = next((c.last_clock for c in coverage if c.last_clock in ("utc", "local")), None) or next(
+            (c.last_clock for c in coverage if c.last_clock), None
+        )
+        times = [t for c in coverage if c.last_clock == clock for t in (c.first_time, c.last_time) if t is not None]
         return Report(
             tool=Tool(version=__version__, catalogue=ToolCatalogue(version=self._catalogue.version, hash=self._catalogue.hash)),
             verdict=verdict,
             classifications=headline.classifications if headline else [],
-            incidents=_fold([self._incident_info(a) for a in answers]),
-            unclassified=[self._unknown(f) for f in headline.unknown] if headline else [],
+            incidents=_fold([self._incident_info(a, a is answers[-1]) for a in answers]),
+            unclassified=unknown,
             context=self._context(headline, answers),
             coverage=CoverageInfo(
                 bytes=sum(c.bytes for c in coverage),
@@ -90,6 +102,7 @@ class Reporter:
                 envelopes=sorted(layers),
                 first_time=min(times, default=None),
                 last_time=max(times, default=None),
+                clock=clock,
                 caps=caps,
                 sources=[c.source for c in coverage],
             ),
@@ -117,7 +130,7 @@ class Reporter:
             verdict = "healthy"
         answer = _Answer(incident, ranked, unknown, verdict)
         context = incident.context
-        runtimes = _runtimes(layers, context)
+        runtimes = frozenset([self._runtime]) if self._runtime else _runtimes(layers, context)
         answer.classifications = [self._classification(i, h, incident, context, runtimes) for i, h in enumerate(ranked, 1)]
         return answer
 
@@ -128,7 +141,8 @@ class Reporter:
         facts: dict[str, FactValue] = {}
         for hit in [*hypothesis.hits, *hypothesis.supporting]:
             for name, value in hit.facts.items():
-                facts.setdefault(name, value)
+                facts.setdefault(name, self._masked(value, hit.line.text))
+        context = {name: self._masked(value) for name, value in context.items()}
         known = {**context, **facts}
         return Classification(
             rank=position,
@@ -139,8 +153,8 @@ class Reporter:
             confidence=hypothesis.confidence,
             band=band(hypothesis.confidence),
             outcome=hypothesis.outcome,
-            summary=self._quote(fill(fingerprint.summary, known, fingerprint.facts)),
-            facts={n: self._quote(v) if isinstance(v, str) else v for n, v in facts.items()},
+            summary=fill(fingerprint.summary, known, fingerprint.facts),
+            facts=facts,
             evidence=self._evidence(hypothesis, incident.segments),
             explains=sorted(hypothesis.explains),
             culprit=_culprit(hypothesis),
@@ -169,9 +183,26 @@ class Reporter:
 
     def _quoted(self, line: LogLine, indicator: str, weight: str, count: int) -> EvidenceInfo:
         return EvidenceInfo(
-            source=line.source, line=line.number, offset=line.offset, indicator=indicator, weight=weight,  # type: ignore[arg-type]
-            text=self._quote(line.text.strip()), time=line.time, level=line.level, scope=_scope(line.scope), count=count,
-        )  # fmt: skip
+            source=line.source,
+            line=line.number,
+            offset=line.offset,
+            indicator=indicator,
+            weight=weight,  # type: ignore[arg-type]
+            text=self._quote(line.text.strip()),
+            time=line.time,
+            clock=line.clock,
+            level=line.level,
+            scope=_scope(line.scope),
+            count=count,
+        )
+
+    def _masked(self, value: FactValue, line: str = "") -> FactValue:
+        """A fact without secrets: neither one that shows itself, nor one that its line gives away (``--password X``)."""
+        if not self._redacted or not isinstance(value, str):
+            return value
+        if line and value in line and value not in redact(line):
+            return MASK
+        return redact(value)
 
     def _quote(self, text: str) -> str:
         text = redact(text) if self._redacted else text
@@ -182,11 +213,11 @@ class Reporter:
             crash_id=failure.crash_id,
             headline=self._quote(failure.headline),
             count=failure.count,
-            frames=list(failure.frames),
+            frames=[self._quote(frame) for frame in failure.frames],
             evidence=[self._quoted(line, failure.kind, "context", line.count) for line in failure.lines[:3]],
         )
 
-    def _incident_info(self, answer: _Answer) -> IncidentInfo:
+    def _incident_info(self, answer: _Answer, is_last: bool) -> IncidentInfo:
         lines = [
             x for s in answer.incident.segments for x in (s.first, s.last) if x and x.source == answer.incident.primary.source
         ]
@@ -196,6 +227,8 @@ class Reporter:
         ended = "failure" if failed else "planned-stop" if primary.milestones.get("planned-stop") else "open"
         if ended == "open" and primary.milestones.get("stop"):
             ended = "stop"
+        elif ended == "open" and not is_last:
+            ended = "silent"
         return IncidentInfo(
             index=answer.incident.index,
             source=primary.source,
@@ -213,13 +246,25 @@ class Reporter:
         return {n: self._quote(v) if isinstance(v, str) else v for n, v in sorted(context.items())}
 
 
+def _told_status(headline: _Answer | None) -> int | None:
+    """The exit status that a record of the container tells, such as `docker inspect`'s."""
+    context = headline.incident.context if headline else {}
+    status = context.get("exit_code")
+    return status if isinstance(status, int) and context.get("runtime") in (None, "docker", "podman") else None
+
+
+def _silent_exit(status: int | None) -> UnknownFailure:
+    headline = f"exit status {status}, and the log shows no failure: it may be cut off, or its last lines were never written"
+    return UnknownFailure(crash_id=make_crash_id(f"exit-{status}", (), headline), headline=headline, count=1, evidence=[])
+
+
 def _unknown_failures(incident: Incident, settled: frozenset[str]) -> list[Failure]:
     """Failure text that no fingerprint settled, that was not survived and did not follow an orderly stop."""
     found = []
     for segment in incident.segments:
         stop = segment.asked_to_stop
         for failure in segment.failures.failures.values():
-            last = failure.last.number
+            last = failure.last.order
             if failure.claimants & settled or segment.after("ready", last) or segment.after("progress", last) >= 2:
                 continue
             if stop is not None and follows_stop(failure.first, stop):
@@ -236,7 +281,7 @@ def _is_vague(hypothesis: Hypothesis) -> bool:
 def _comes_after(hypothesis: Hypothesis, failures: Iterable[Failure]) -> bool:
     """Whether one of these failures, told by a traceback of the same source, stands before all its lines."""
     first = hypothesis.first.line
-    return any(f.frames and f.first.source == first.source and f.first.number < first.number for f in failures)
+    return any(f.frames and f.first.source == first.source and f.first.order < first.order for f in failures)
 
 
 def _folded(failures: list[Failure]) -> list[Failure]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from .engine import Classifier
+from .intake import take_all
 from .report import Report
 from .sources import Source, open_paths
 
@@ -26,23 +27,24 @@ def classify(log: str | bytes | Iterable[str | bytes]) -> Report:
     return default_classifier().classify(log)
 
 
-def classify_paths(paths: Iterable[str | os.PathLike[str]], classifier: Classifier | None = None) -> Report:
+def classify_paths(
+    paths: Iterable[str | os.PathLike[str]], classifier: Classifier | None = None, *, exit_status: int | None = None
+) -> Report:
     """The report for several files that belong to ONE case, such as a container's log and the node's dmesg.
 
     A path may be a file, a folder, a pattern, an address or ``-`` for standard input; compressed files and archives are
-    looked into (see `open_paths`). Raises InputError when a path is missing, may not be read or holds nothing to read.
+    looked into (see `open_paths`). exit_status: how the server's process or container ended, if that is known (137, -9, 1).
+    Raises InputError when a path is missing, may not be read or holds nothing to read.
     """
-    return classify_sources(open_paths(paths), classifier)
+    return classify_sources(open_paths(paths), classifier, exit_status=exit_status)
 
 
-def classify_sources(sources: Iterable[Source], classifier: Classifier | None = None) -> Report:
+def classify_sources(
+    sources: Iterable[Source], classifier: Classifier | None = None, *, exit_status: int | None = None
+) -> Report:
     """The report for opened sources that belong to one case. Raises InputError when one cannot be read at all."""
     session = (classifier or default_classifier()).session()
-    for source in sources:
-        scanner = session.scanner(source.name)
-        for chunk in source.chunks():
-            session.take(chunk, source.name)
-        for note in source.notes:
-            scanner.note(note)
-        session.end(source.name)
+    take_all(session, sources)
+    if exit_status is not None:
+        session.exited(exit_status)
     return session.close()

@@ -34,6 +34,11 @@ class DefaultGroup(click.Group):
             args = ["classify", *args]
         return super().parse_args(ctx, args)
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and any(mark in args[0] for mark in "./*\\"):
+            raise click.UsageError(f"{args[0]!r} is neither a command nor an existing file.")
+        return super().resolve_command(ctx, args)
+
     def _is_for_classify(self, first: str) -> bool:
         if first == "-" or (first.startswith("-") and first.split("=")[0] not in ("--help", "-h", "--version")):
             return True
@@ -85,6 +90,18 @@ def fingerprints_option(function: Callable[..., T]) -> Callable[..., T]:
     metavar="COLUMNS",
     help="Width of text (default: the terminal's, at most 120).",
 )
+@click.option(
+    "--exit-code",
+    "exit_status",
+    type=click.IntRange(-64, 255),
+    metavar="N",
+    help="How the process or container ended (137, -9, 1), if you know: settles logs that just stop.",
+)
+@click.option(
+    "--runtime",
+    metavar="NAME",
+    help="Where it ran, for the advice: docker, compose, k8s, swarm, podman, slurm, systemd or bare.",
+)
 @click.option("--redact/--no-redact", default=True, help="Mask tokens and passwords in quotes (default: mask).")
 def classify(
     paths: Sequence[str],
@@ -94,7 +111,9 @@ def classify(
     color: str,
     width: int | None,
     redact: bool,
-) -> None:  # fmt: skip
+    exit_status: int | None,
+    runtime: str | None,
+) -> None:
     """Read logs of ONE case and name the root cause.
 
     LOG may be a file, a folder (every text file in it), a quoted pattern such as 'logs/**/*.log', an address such as
@@ -114,7 +133,8 @@ def classify(
     from .sources import open_paths
 
     sources = open_paths(paths or ("-",))
-    report = classify_sources(sources, Classifier(_catalogue(directories), redacted=redact))
+    classifier = Classifier(_catalogue(directories), redacted=redact, runtime=runtime)
+    report = classify_sources(sources, classifier, exit_status=exit_status)
     text = render(report, format_name, width=width or _width(), color=_color(color), explain=explain)
     _print(text)
     sys.exit(EXIT_OF_VERDICT[report.verdict])
@@ -183,6 +203,23 @@ def lint(directories: Sequence[str]) -> None:
     _print(f"{count} fingerprints are sound\n")
 
 
+@catalogue.command("docs")
+@click.option("--output", "-o", metavar="FILE", help="Write the page to FILE (default: print it).")
+def docs(output: str | None) -> None:
+    """Print the built-in fingerprints as one Markdown page: causes, messages, versions, first remedies."""
+    from .outputs.catalogue_docs import render_catalogue_docs
+
+    page = render_catalogue_docs(_catalogue(()))
+    if output is None:
+        _print(page)
+        return
+    try:
+        with open(output, "w", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+    except OSError as error:
+        raise click.BadParameter(f"cannot write {output}: {error.strerror or error}", param_hint="--output") from None
+
+
 @catalogue.command("schema")
 @click.argument("what", type=click.Choice(["fingerprint", "report"]), default="fingerprint")
 def schema(what: str) -> None:
@@ -201,7 +238,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        command = getattr(getattr(error, "ctx", None), "command_path", "vllm-crashsig")
+        click.echo(f"vllm-crashsig: {error.format_message()} (help: {command} --help)", err=True)
         return EXIT_ERROR
     except CatalogueErrors as error:
         for mistake in error.errors[:20]:

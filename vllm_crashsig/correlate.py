@@ -65,7 +65,7 @@ class Segment:
     index: int
     tracks: dict[tuple[str, str], Track] = field(default_factory=dict)
     milestones: dict[str, list[int]] = field(default_factory=dict)
-    """Line numbers of each kind of milestone, ascending (the first 200 of each, and the latest)."""
+    """Order of the lines of each kind of milestone, ascending (the first 200 of each, and the latest)."""
     stops: dict[str, LogLine] = field(default_factory=dict)
     """The first line of each kind of stop."""
     context: dict[str, FactValue] = field(default_factory=dict)
@@ -74,12 +74,12 @@ class Segment:
     first: LogLine | None = None
     last: LogLine | None = None
     first_failure: int | None = None
-    """Line number of the first hit that speaks of a failure."""
+    """Order of the first hit that speaks of a failure."""
     broke: bool = False
     """Whether a consequence was seen: some part of the server went down."""
 
     def after(self, kind: str, line: int) -> int:
-        """How many milestones of this kind came after a line."""
+        """How many milestones of this kind came after the line of this order."""
         at = self.milestones.get(kind, [])
         return len(at) - bisect_right(at, line)
 
@@ -87,16 +87,16 @@ class Segment:
     def asked_to_stop(self) -> LogLine | None:
         """The line at which an orderly end began that no failure had caused."""
         planned, plain = self.stops.get("planned-stop"), self.stops.get("stop")
-        if plain is not None and self.first_failure is not None and plain.number > self.first_failure:
+        if plain is not None and self.first_failure is not None and plain.order > self.first_failure:
             plain = None
-        return min((s for s in (planned, plain) if s is not None), key=lambda s: s.number, default=None)
+        return min((s for s in (planned, plain) if s is not None), key=lambda s: s.order, default=None)
 
     def add_milestone(self, kind: str, line: LogLine) -> None:
         at = self.milestones.setdefault(kind, [])
         if len(at) < 200:
-            at.append(line.number)
+            at.append(line.order)
         else:
-            at[-1] = line.number
+            at[-1] = line.order
         if kind in ("planned-stop", "stop"):
             self.stops.setdefault(kind, _bounded(line, (0, 0)))
 
@@ -177,7 +177,7 @@ class Correlator:
                 claimants.add(fingerprint.id)
                 segment.broke = segment.broke or (fingerprint.role == "cascade" and hit.decisive)
                 if hit.decisive and segment.first_failure is None:
-                    segment.first_failure = line.number
+                    segment.first_failure = line.order
             else:
                 segment.context.update(hit.facts)
                 if fingerprint.role == "healthy":
@@ -197,7 +197,7 @@ def comparable(a: LogLine, b: LogLine) -> bool:
 
 def lines_between(a: LogLine, b: LogLine) -> int | None:
     """Lines from a to b (negative when b stands before a); None in different sources."""
-    return b.number - a.number if a.source == b.source else None
+    return b.order - a.order if a.source == b.source else None
 
 
 def seconds_between(a: LogLine, b: LogLine) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
+from typing import get_args
 
 from .answer import Reporter
 from .catalogue import Catalogue, builtin_directory, load_catalogue
@@ -14,7 +15,10 @@ from .match import Matcher
 from .prepare import prepare
 from .report import Report, Update
 from .scan import SourceScanner
+from .schema import Runtime
 
+EXIT_SOURCE = "<exit status>"
+"""Name of the source that holds the exit status, when it was told."""
 PIECE = 1 << 20
 """Bytes that are handed on at a time."""
 
@@ -25,14 +29,24 @@ class Classifier:
     catalogue: what to look for; None means the built-in catalogue.
     gated: False looks at every line with every pattern instead of scanning first. Same answers, far slower.
     redacted: False leaves secrets in quotes.
+    runtime: where the server ran (``docker``, ``k8s``, ...), for the advice; None means as the log shows it.
 
-    Raises CatalogueError when a pattern cannot be compiled.
+    Raises CatalogueError when a pattern cannot be compiled, OptionError for an unknown runtime.
     """
 
-    def __init__(self, catalogue: Catalogue | None = None, *, gated: bool = True, redacted: bool = True) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue | None = None,
+        *,
+        gated: bool = True,
+        redacted: bool = True,
+        runtime: str | None = None,
+    ) -> None:
         self.catalogue = catalogue if catalogue is not None else _builtin()
         self._gated = gated
-        self._reporter = Reporter(self.catalogue, redacted=redacted)
+        if runtime is not None and runtime not in get_args(Runtime):
+            raise OptionError(f"unknown runtime {runtime!r}; choose one of {', '.join(get_args(Runtime))}")
+        self._reporter = Reporter(self.catalogue, redacted=redacted, runtime=runtime)
 
     @cached_property
     def _prepared(self) -> tuple[Matcher, Gate | None]:
@@ -66,6 +80,7 @@ class Session:
         self._scanners: dict[str, SourceScanner] = {}
         self._told: Update | None = None
         self._report: Report | None = None
+        self._exit_status: int | None = None
 
     def feed(self, chunk: str | bytes, source: str = "<input>") -> list[Update]:
         """Takes the next part of a source, cut anywhere, and returns how the provisional answer changed (if it did).
@@ -88,6 +103,16 @@ class Session:
                 changed = self._correlator.add(found) or changed
         return changed
 
+    def take_lines(self, lines: list[bytes], numbers: list[int], offsets: list[int], source: str) -> None:
+        """Takes lines of a source that is not read from its beginning, with their places in it."""
+        for found in self.scanner(source).take_lines(lines, numbers, offsets):
+            self._correlator.add(found)
+
+    def exited(self, status: int) -> None:
+        """Tells how the server's process or container ended: an exit status, or minus the number of a signal."""
+        self._exit_status = 128 - status if status < 0 else status
+        self.take(f"exited with code {self._exit_status}\n", EXIT_SOURCE)
+
     def scanner(self, source: str) -> SourceScanner:
         """The state of a source, made when first asked for."""
         scanner = self._scanners.get(source)
@@ -106,7 +131,10 @@ class Session:
             return self._report
         scanners = self._scanners.values()
         return self._reporter.report(
-            self._correlator.streams(), [s.coverage() for s in scanners], blank=all(s.blank for s in scanners)
+            self._correlator.streams(),
+            [s.coverage() for s in scanners],
+            blank=all(s.blank for s in scanners),
+            exit_status=self._exit_status,
         )
 
     def close(self) -> Report:

@@ -20,7 +20,16 @@ OVERLAP = 4 * 1024
 FRAME = 1 << 20
 """Aimed-at size of a frame in bytes."""
 
-_ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[=>78cDEHMNOZ])")
+ESCAPES = (
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement, erase
+    r"|\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC: titles, hyperlinks
+    r"|[_PX^][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # APC (Buildkite's time stamps), DCS, SOS, PM
+    r"|[()*+][0-9A-Z]|[@-Z\\-_=>78c])"
+)
+"""ECMA-48 control sequences."""
+_ANSI = re.compile(ESCAPES.encode())
+_NESTED = 4
+"""Passes that take sequences out; what a pass leaves behind may join to a new one, in hostile logs only."""
 
 
 @dataclass
@@ -55,7 +64,7 @@ class Frame:
             self.zeros = text.count(b"\0")
             text = text.replace(b"\0", b"")
         if b"\x1b" in text:
-            text = _ANSI.sub(b"", text)
+            text = _without_escapes(text)
         if not text.isascii():
             try:
                 text.decode()
@@ -85,6 +94,15 @@ class Frame:
         return self.offsets[index]
 
 
+def _without_escapes(text: bytes) -> bytes:
+    for _ in range(_NESTED):
+        shorter = _ANSI.sub(b"", text)
+        if len(shorter) == len(text):
+            return text
+        text = shorter
+    return text.replace(b"\x1b", b"?") if _ANSI.search(text) else text
+
+
 class Framer:
     """Turns chunks of one source into frames. Not thread-safe; one for each source."""
 
@@ -110,7 +128,6 @@ class Framer:
         if self._pending:
             rest, self._pending = self._pending, b""
             frame = self._emit(rest, cut=self._in_long_line)
-            self._line += 1  # no newline ended it, so `_emit` has not counted it
             yield frame
 
     @property

@@ -114,7 +114,7 @@ def _hypothesis(fingerprint: Fingerprint, incident: Incident, conditions: Condit
         return None
     if not hits:
         return None
-    hits.sort(key=lambda h: (h.line.source != incident.primary.source, h.line.number))
+    hits.sort(key=lambda h: (h.line.source != incident.primary.source, h.line.order))
     count = sum(
         track.count
         for segment in incident.segments
@@ -150,6 +150,8 @@ def segment_of(hit: Hit, segments: Iterable[Segment]) -> Segment | None:
 
 
 def _veto(hit: Hit, fingerprint: Fingerprint, incident: Incident, conditions: Conditions) -> str | None:
+    if (other := _other_container(hit, incident)) is not None:
+        return f"it is about another container ({other})"
     for unless in fingerprint.unless:
         if conditions.veto(unless, fingerprint, hit):
             return unless.reason
@@ -162,12 +164,20 @@ def _veto(hit: Hit, fingerprint: Fingerprint, incident: Incident, conditions: Co
     return f"an echo of the orderly stop at line {stop.number}"
 
 
+def _other_container(hit: Hit, incident: Incident) -> str | None:
+    """The container that a line names, if the case is known to be about another one."""
+    named, own = hit.facts.get("container_id"), incident.context.get("container_id")
+    if not isinstance(named, str) or not isinstance(own, str) or named.startswith(own) or own.startswith(named):
+        return None
+    return named[:12]
+
+
 def follows_stop(line: LogLine, stop: LogLine) -> bool:
     """Whether a line is an echo of an orderly stop: soon after it."""
-    if line.number <= stop.number:
+    if line.order <= stop.order:
         return False
     seconds = seconds_between(stop, line)
-    return seconds <= STOP_SECONDS if seconds is not None else line.number - stop.number <= STOP_LINES
+    return seconds <= STOP_SECONDS if seconds is not None else line.order - stop.order <= STOP_LINES
 
 
 def _outcome(hits: list[Hit], incident: Incident) -> Outcome:
@@ -177,18 +187,16 @@ def _outcome(hits: list[Hit], incident: Incident) -> Outcome:
         own = [h for h in hits if segment_of(h, [segment])]
         if not own:
             continue
-        last = max(h.line.number for h in own)
-        if (
-            (segment is not incident.primary and all(_is_far(h, incident) for h in own))
-            or segment.after("ready", last)
-            or segment.after("progress", last) >= PROGRESS_NEEDED
-        ):
+        last = max(h.line.order for h in own)
+        if segment.after("ready", last) or (segment is not incident.primary and all(_is_far(h, incident) for h in own)):
+            outcomes.append("recovered")
+        elif segment.after("progress", last) >= PROGRESS_NEEDED:
             outcomes.append("progressed-after")
         elif segment.asked_to_stop is not None:
             outcomes.append("unresolved")
         else:
             outcomes.append("terminal")
-    for outcome in ("terminal", "unresolved", "progressed-after"):
+    for outcome in ("terminal", "unresolved", "progressed-after", "recovered"):
         if outcome in outcomes:
             return outcome
     return "unresolved"
@@ -204,6 +212,7 @@ def _is_far(hit: Hit, incident: Incident) -> bool:
 def absorb(hypotheses: list[Hypothesis], catalogue: Catalogue, trail: Trail) -> None:
     """Assigns each consequence to a cause that was seen, before it or not long after."""
     by_id = {h.id: h for h in hypotheses}
+    _revive(by_id, catalogue, trail)
     for cause in hypotheses:
         if cause.survived:
             continue
@@ -220,6 +229,22 @@ def absorb(hypotheses: list[Hypothesis], catalogue: Catalogue, trail: Trail) -> 
         if base is not None and base is not refined and not refined.survived and base.absorbed_by is None:
             base.absorbed_by = refined.id
             trail.add(base.id, "absorbed", f"refined by {refined.id}")
+
+
+def _revive(by_id: dict[str, Hypothesis], catalogue: Catalogue, trail: Trail) -> None:
+    """A root and its consequence seen together did break something, even if somebody went on working in the same log: another
+    process, or lines that were gathered from several. Only a server that came up again shows that it was overcome."""
+    for cause in by_id.values():
+        if cause.role != "root" or cause.outcome not in ("progressed-after", "terminal", "unresolved"):
+            continue
+        for target in catalogue.explained[cause.id]:
+            effect = by_id.get(target)
+            if effect is None or effect.role != "cascade" or effect.outcome == "recovered":
+                continue
+            for hypothesis in (cause, effect):
+                if hypothesis.outcome == "progressed-after":
+                    hypothesis.outcome = "unresolved"
+                    trail.add(hypothesis.id, "weakened", "the log goes on with work, but cause and consequence are both there")
 
 
 def precedes(cause: Hypothesis, effect: Hypothesis) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .catalogue import Catalogue, builtin_directory, load_catalogue
+from .catalogue import TAXONOMY_FILE, Catalogue, builtin_directory, load_catalogue
 from .errors import CatalogueError, Location
 from .facts import parse_fact
 from .gate import gate_problem
@@ -46,7 +46,10 @@ def _whole(fingerprint: Fingerprint, catalogue: Catalogue) -> Iterator[str]:
         yield f"severity must be info for role {fingerprint.role}"
     entry = catalogue.taxonomy.get(fingerprint.base_id)
     if entry is None and fingerprint.is_failure:
-        yield f"{fingerprint.base_id!r} is not in the taxonomy; use one of its ids, or a refinement with a dotted suffix"
+        yield (
+            f"{fingerprint.base_id!r} is not in the taxonomy; use one of its ids or a refinement with a dotted suffix, "
+            f"or add it to a {TAXONOMY_FILE} in your folder"
+        )
     if entry is not None and fingerprint.id == fingerprint.base_id and entry.role != fingerprint.role:
         yield f"role is {fingerprint.role}, but the taxonomy says {entry.role}"
     if fingerprint.successor and fingerprint.successor not in catalogue:

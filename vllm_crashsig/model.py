@@ -42,6 +42,8 @@ class LogLine:
     layers: tuple[str, ...] = ()
     count: int = 1
     """How many occurrences the line stands for (Ray folds repeats)."""
+    order: int = 0
+    """Grows from line to line of a source in the order in which they were written: the number, unless newest come first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,13 @@ def rank(hypotheses: list[Hypothesis], incident: Incident, trail: Trail) -> list
     candidates = [h for h in alive if h.absorbed_by is None]
     roots = [h for h in candidates if h.role in ("root", "either")]
     earliest = min(roots, key=lambda h: _position(h.first, incident), default=None)
+    own_root = any(h.role == "root" and _speaks_in(h, incident) and h.outcome == "terminal" for h in roots)
     for hypothesis in candidates:
-        _score(hypothesis, hypothesis is earliest, hypothesis in episode)
+        unlinked = own_root and not _speaks_in(hypothesis, incident) and not hypothesis.explains
+        _score(hypothesis, hypothesis is earliest and not unlinked, hypothesis in episode and not unlinked)
+        if unlinked:
+            hypothesis.score -= 0.3
+            hypothesis.reasons.append("told by another log, with nothing that links it to this server")
     ordered = sorted(
         candidates,
         key=lambda h: (_class(h), -h.score, _position(h.first, incident), h.id),
@@ -52,15 +57,20 @@ def band(confidence: float) -> Band:
     return "high" if confidence >= 0.8 else "medium" if confidence >= 0.5 else "low"
 
 
+def _speaks_in(hypothesis: Hypothesis, incident: Incident) -> bool:
+    """Whether a decisive line stands in the server's own log."""
+    return any(hit.line.source == incident.primary.source for hit in hypothesis.hits)
+
+
 def _position(hit: Hit, incident: Incident) -> tuple[bool, int]:
-    return (hit.line.source != incident.primary.source, hit.line.number)
+    return (hit.line.source != incident.primary.source, hit.line.order)
 
 
 def _episode(alive: list[Hypothesis], incident: Incident) -> list[Hypothesis]:
     """The hypotheses with a decisive line in the last chain of failures (gaps bounded), going back from the end."""
     hits = [(hit, h) for h in alive if h.role != "degraded" for hit in h.hits if hit.line.source == incident.primary.source]
     elsewhere = [h for h in alive if all(hit.line.source != incident.primary.source for hit in h.hits)]
-    hits.sort(key=lambda pair: pair[0].line.number, reverse=True)
+    hits.sort(key=lambda pair: pair[0].line.order, reverse=True)
     found: list[Hypothesis] = []
     previous: Hit | None = None
     for hit, hypothesis in hits:
@@ -123,6 +133,9 @@ def _judge_confidence(hypothesis: Hypothesis, ordered: list[Hypothesis], positio
         confidence = 0.30 + 0.40 * min(hypothesis.score, 1.7)
         if hypothesis.role == "either":
             confidence -= 0.12
+        if hypothesis.fingerprint.last_resort:
+            confidence -= 0.2
+            hypothesis.reasons.append("tells what happened rather than why")
     rivals = [h for h in ordered if h is not hypothesis and h.role in ("root", "either") and h.score > hypothesis.score - 0.25]
     if rivals and hypothesis.role != "cascade":
         confidence -= 0.1 * min(len(rivals), 2)

@@ -11,7 +11,9 @@ _NAME = (
     r"|private[_-]?key)"
 )
 _VALUE = r"(?!(?:None|null|True|False|str|Optional)\b|\[masked\]|[{*<])[^\s'\",;)\]}]{3,}"
-_PROSE = r"(?!(?:is|are|was|to|or|and|for|from|with|must|not|has|can|if|in|on|as|when|should|option|argument|flag|requires?)\b|-)"
+_PROSE = (
+    r"(?!(?:is|are|was|to|or|and|for|from|with|must|not|has|can|if|in|on|as|when|should|option|argument|flag|requires?)\b|-)"
+)
 """What follows the name of an option in a sentence about it."""
 _RANDOM = r"(?=\S*\d|\S*[a-z]\S*[A-Z])"
 """Tells a credential from an ordinary long word."""

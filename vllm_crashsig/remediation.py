@@ -50,15 +50,15 @@ def applies(condition: StepIf | None, known: Mapping[str, FactValue], runtimes: 
 
 
 def version_in(version: str, specifier: str) -> bool:
-    """Whether a version satisfies a PEP 440 specifier; a version that cannot be read satisfies everything."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
+    """Whether a version satisfies a PEP 440 specifier; a version that cannot be read satisfies everything.
 
+    Only its release numbers count, so that 0.9.0rc1 is 0.9.0 to ``<0.9`` and ``>=0.9`` alike (PEP 440 has it in neither).
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    release = re.match(r"v?(\d+(?:\.\d+)*)", version)
     try:
-        return SpecifierSet(specifier).contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        match = re.match(r"\d+(?:\.\d+)*", version)
-        return SpecifierSet(specifier).contains(match.group(0), prereleases=True) if match else True
+        return release is None or SpecifierSet(specifier).contains(release.group(1))
     except InvalidSpecifier:
         return True
 

@@ -52,6 +52,7 @@ class EvidenceInfo(_Frozen):
     weight: Literal["decisive", "supporting", "context"]
     text: str
     time: float | None = None
+    clock: str | None = None
     level: str | None = None
     scope: ScopeInfo
     count: int = 1
@@ -126,7 +127,8 @@ class IncidentInfo(_Frozen):
     last_line: int
     repeats: int = 1
     """How many incidents in a row ended with the same first cause."""
-    ended: Literal["failure", "planned-stop", "stop", "open"]
+    ended: Literal["failure", "planned-stop", "stop", "silent", "open"]
+    """``silent``: another life begins without a word of how this one ended. ``open``: the log ends while all is well."""
     classifications: list[Classification]
     unclassified: list[UnknownFailure]
 
@@ -138,6 +140,9 @@ class CoverageInfo(_Frozen):
     envelopes: list[str]
     first_time: float | None
     last_time: float | None
+    clock: str | None = None
+    """What the times are: seconds since the epoch (``utc``), the same by a calendar without time zone (``local``), within the
+    year 2000 for logs that tell no year (``no-year``), or since the machine's boot (``boot``)."""
     caps: list[str]
     sources: list[str]
 

@@ -11,6 +11,7 @@ from .envelopes import peel
 from .envelopes.base import Peeled
 from .framing import Frame, Framer
 from .gate import Gate
+from .layout import Layout
 from .match import LineHits, Matcher, candidates_by_line
 from .model import Coverage, LogLine, Scope
 from .unwrap import Unwrapper
@@ -50,6 +51,7 @@ class SourceScanner:
         self._tail = b""
         self._calm = 0
         self._followed = 0
+        self._newest_first = False
         self._final: Coverage | None = None
         self.blank = True
 
@@ -57,6 +59,20 @@ class SourceScanner:
         """What the lines completed by this chunk show."""
         for frame in self._framer.feed(self._decoder.feed(chunk)):
             yield from self._frame(self._unwrapper.unwrap(frame))
+
+    def set_layout(self, layout: Layout) -> None:
+        """How the source is laid out; to be told before its first line."""
+        self._unwrapper.columns = layout.columns
+        self._newest_first = layout.newest_first
+        if layout.columns:
+            self.note(f"lines cut at {layout.columns} columns were put together again")
+        if layout.newest_first:
+            self.note("read from the end, since the newest line comes first")
+
+    def take_lines(self, lines: list[bytes], numbers: list[int], offsets: list[int]) -> Iterator[LineHits]:
+        """What these lines show, in the order given: for a source that is not read from its beginning."""
+        frame = Frame(b"".join(line + b"\n" for line in lines), numbers[0], offsets[0], numbers, offsets)
+        yield from self._frame(self._unwrapper.unwrap(frame))
 
     def close(self) -> Iterator[LineHits]:
         """What the last, unfinished line shows. After it only the coverage is kept."""
@@ -198,6 +214,7 @@ class SourceScanner:
             level=peeled.level,
             layers=tuple(peeled.layers),
             count=peeled.count,
+            order=-frame.line_number(index) if self._newest_first else frame.line_number(index),
         )
 
     def _look_at_head(self, frame: Frame) -> None:

@@ -33,6 +33,8 @@ class Unwrapper:
     """Stateful per source: keeps the parts of a split line until its end comes."""
 
     def __init__(self) -> None:
+        self.columns: int | None = None
+        """Width at which a terminal cut the lines, if it did."""
         self._head = HEAD_LINES
         self._is_cri = False
         self._open: dict[str, _Parts] = {}
@@ -41,6 +43,8 @@ class Unwrapper:
         """The frame with its lines laid bare; the same object when there was nothing to do."""
         if self._head:
             self._look_for_cri(frame.raw)
+        if self.columns is not None and not frame.cut:
+            frame = self._put_together(frame)
         if frame.cut or not (self._is_cri or self._open or _has_json_line(frame.raw)):
             return frame
         out: list[_Line] = []
@@ -59,6 +63,19 @@ class Unwrapper:
         self._head -= len(lines)
         if any(_CRI.match(line) for line in lines):
             self._is_cri, self._head = True, 0
+
+    def _put_together(self, frame: Frame) -> Frame:
+        """Joins each line that fills the width with the one after it."""
+        out: list[_Line] = []
+        for index, raw in enumerate(_split(frame.raw)):
+            opened = self._open.get("wrapped")
+            if opened is None:
+                opened = self._open["wrapped"] = _Parts([], frame.line_number(index), frame.line_offset(index), None)
+            opened.parts.append(raw.rstrip(b"\r"))
+            opened.size += len(raw)
+            if len(raw.rstrip(b"\r").decode(errors="replace")) != self.columns or opened.size > MAX_LINE:
+                self._flush("wrapped", out)
+        return _frame(frame, out)
 
     def finish(self) -> Frame | None:
         """Parts whose end never came."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-import datetime
+import datetime as dt
 import json
 import os
 import re
@@ -65,14 +65,16 @@ SINGLE: dict[str, list[str]] = {"huggingface_hub": ["huggingface_hub"], "transfo
 """Smaller packages, of which only the newest is read, into other.json."""
 
 PROGRAMS = [
-    "awk", "cat", "chmod", "curl", "cut", "dd", "df", "dmesg", "docker exec", "docker inspect", "docker load", "docker login",
-    "docker logs", "docker network create", "docker ps", "docker pull", "docker restart", "docker run", "docker service create",
-    "docker service update", "docker stop", "docker system df", "docker update", "du", "env", "findmnt", "fold", "free", "fuser",
-    "getent", "git", "grep", "head", "hostname", "id", "ip", "ipcs", "journalctl", "kubectl cordon", "kubectl delete",
-    "kubectl describe", "kubectl drain", "kubectl exec", "kubectl get", "kubectl logs", "kubectl set resources", "kubectl top pod",
-    "last", "ldconfig", "ldd", "less", "ls", "lscpu", "lsof", "mount", "namei", "pgrep", "pip", "pip check", "pip install",
-    "pip list", "pip freeze", "pip show", "prlimit", "ps", "python3", "rdma", "rm", "sed", "sort", "ss", "stat", "sudo", "sysctl",
-    "systemctl", "tail", "tar", "tee", "timeout", "touch", "tr", "umount", "uname", "uniq", "uptime", "vmstat", "wc", "xargs", "xxd",
+    "awk", "cat", "chmod", "curl", "cut", "dd", "df", "dmesg", "docker exec", "docker inspect", "docker load",
+    "docker login", "docker logs", "docker network create", "docker ps", "docker pull", "docker restart",
+    "docker run", "docker service create", "docker service update", "docker stop", "docker system df",
+    "docker update", "du", "env", "findmnt", "fold", "free", "fuser", "getent", "git", "grep", "head", "hostname",
+    "id", "ip", "ipcs", "journalctl", "kubectl cordon", "kubectl delete", "kubectl describe", "kubectl drain",
+    "kubectl exec", "kubectl get", "kubectl logs", "kubectl set resources", "kubectl top pod", "last", "ldconfig",
+    "ldd", "less", "ls", "lscpu", "lsof", "mount", "namei", "pgrep", "pip", "pip check", "pip install", "pip list",
+    "pip freeze", "pip show", "prlimit", "ps", "python3", "rdma", "rm", "sed", "sort", "ss", "stat", "sudo",
+    "sysctl", "systemctl", "tail", "tar", "tee", "timeout", "touch", "tr", "umount", "uname", "uniq", "uptime",
+    "vmstat", "wc", "xargs", "xxd",
 ]  # fmt: skip
 """Programs whose ``--help`` is read where they are installed."""
 
@@ -93,10 +95,14 @@ def call_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def given(call: ast.Call) -> list[str]:
+    """The positional arguments of a call that are plain strings."""
+    return [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+
+
 def options_of(call: ast.Call) -> set[str]:
     """The option strings among the positional arguments of ``add_argument`` or ``click.option``."""
-    given = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    return {part for text in given for part in text.split("/") if part.startswith("-")}
+    return {part for text in given(call) for part in text.split("/") if part.startswith("-")}
 
 
 def annotated_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
@@ -113,11 +119,20 @@ def vllm_names(wheel: Wheel) -> Names:
     """Options of ``vllm serve``, subcommands, variables of envs.py, fields of the configuration, metrics and HTTP routes."""
     serve, booleans = {"--help", "-h", "--config"}, set()
     negatable = False
-    names: Names = {"vllm": set(), "config": set(), "metrics": set(), "routes": set(), "modules": set(), "environment": set()}
+    names: Names = {
+        "vllm": set(),
+        "config": set(),
+        "metrics": set(),
+        "routes": set(),
+        "modules": set(),
+        "environment": set(),
+        "constants": set(),
+    }
     engine = r"vllm/engine/(?:async_)?arg_utils\.py$|vllm/entrypoints/(?!cli/benchmark|.*(?:run_batch|pooling|llm\.py))"
     for name, tree in wheel.trees(engine):
         negatable |= "BooleanOptionalAction" in wheel.text(name)
-        names["modules"].add(name.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+        if '__name__ == "__main__"' in wheel.text(name):
+            names["modules"].add(name.removesuffix(".py").replace("/", "."))
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and call_name(node) == "add_argument":
                 serve |= options_of(node)
@@ -127,11 +142,11 @@ def vllm_names(wheel: Wheel) -> Names:
                 if "Frontend" in node.name:
                     serve |= {flag(field) for field, _ in fields}
             elif isinstance(node, ast.Call) and call_name(node) == "add_parser":
-                names["vllm"] |= {a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
+                names["vllm"] |= set(given(node))
             elif isinstance(node, ast.Assign) and "/cli/" in name and call_name(node.targets[0]) == "name":
                 names["vllm"] |= set(strings(node.value))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "post"):
-                names["routes"] |= {a.value for a in node.args[:1] if isinstance(a, ast.Constant) and str(a.value).startswith("/")}
+                names["routes"] |= {route for route in given(node)[:1] if route.startswith("/")}
     if negatable:
         serve |= {"--no-" + option[2:] for option in booleans & serve}
     if any("--help=all" in text for _, text in wheel.python(r"vllm/(?:utils|entrypoints)")):
@@ -141,12 +156,21 @@ def vllm_names(wheel: Wheel) -> Names:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 names["config"] |= {field for field, _ in annotated_fields(node) if not field.startswith("_")}
+    for _, tree in wheel.trees(
+        r"vllm/(?:v1/)?(?:attention/)?(?:backends/registry|platforms/interface|attention/selector|selector)\.py$"
+    ):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and node.name in ("AttentionBackendEnum", "_Backend"):
+                names["constants"] |= {call_name(n.targets[0]) for n in node.body if isinstance(n, ast.Assign)}
     for _, tree in wheel.trees(r"vllm/envs\.py$"):
         for node in ast.walk(tree):
-            targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets if isinstance(node, ast.Assign) else []
-            if any(call_name(t) == "environment_variables" for t in targets) and isinstance(node.value, ast.Dict):  # type: ignore[attr-defined]
-                names["environment"] |= {k.value for k in node.value.keys if isinstance(k, ast.Constant)}  # type: ignore[attr-defined]
-    names["python"] = {f"vllm.{s}" for _, tree in wheel.trees(r"vllm/__init__\.py$") for s in strings(tree) if re.fullmatch(r"\w+", s)}
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict):
+                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+                if call_name(target) == "environment_variables":
+                    names["environment"] |= {s for key in node.value.keys if key for s in strings(key)}
+    names["python"] = (
+        {"vllm.__version__"} if any("__version__" in text for _, text in wheel.python(r"vllm/__init__\.py$")) else set()
+    )
     if any("vllm._C" in text for _, text in wheel.python(r"vllm/(?:platforms/|_custom_ops)")):
         names["python"].add("vllm._C")
     for _, source in wheel.python(r"vllm/(?:v1/|engine/|entrypoints/)"):
@@ -160,20 +184,20 @@ def click_commands(tree: ast.Module) -> Iterator[tuple[str, str, set[str]]]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and call_name(node.value) == "option":
             shared[call_name(node.targets[0])] = options_of(node.value)
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef):
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
             continue
-        command, options = None, {"--help"}
-        for decorator in node.decorator_list:
+        command, options = "", {"--help"}
+        for decorator in function.decorator_list:
             if call_name(decorator) in ("command", "group") and isinstance(decorator, ast.Call):
-                command = next((k.value.value for k in decorator.keywords if k.arg == "name" and isinstance(k.value, ast.Constant)), "")
-                command = str(command) or node.name.replace("_", "-")
+                named = [s for k in decorator.keywords if k.arg == "name" for s in strings(k.value)]
+                command = named[0] if named else function.name.replace("_", "-")
             elif call_name(decorator) == "option" and isinstance(decorator, ast.Call):
                 options |= options_of(decorator)
             elif call_name(decorator) in shared:
                 options |= shared[call_name(decorator)]
         if command:
-            yield node.name, command, options
+            yield function.name, command, options
 
 
 def ray_names(wheel: Wheel) -> Names:
@@ -190,9 +214,9 @@ def ray_names(wheel: Wheel) -> Names:
     names["ray"] = {group.removeprefix("ray ") for group in names if group.startswith("ray ")} | {"logs", "summary", "job"}
     names["ray"] |= {"--version"} if any("version_option" in text for _, text in wheel.python("ray/scripts/scripts")) else set()
     for _, tree in wheel.trees(r"ray/_private/worker\.py$"):
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and node.name == "init":
-                names["ray.init"] |= {a.arg for a in [*node.args.args, *node.args.kwonlyargs]}
+        for item in tree.body:
+            if isinstance(item, ast.FunctionDef) and item.name == "init":
+                names["ray.init"] |= {a.arg for a in [*item.args.args, *item.args.kwonlyargs]}
     for _, tree in wheel.trees(r"ray/runtime_env/runtime_env\.py$"):
         for node in ast.walk(tree):
             if isinstance(node, ast.AnnAssign) and call_name(node.target) == "known_fields" and node.value:
@@ -232,7 +256,9 @@ def torch_names(wheel: Wheel) -> Names:
     known |= {o for n in headers if "/c10/" in n for o in ALLOCATOR_OPTIONS if f'"{o}"' in wheel.text(n)}
     names["allocator"] = known
     names["python"] = set()
-    for name, tree in wheel.trees(r"torch/(?:cuda/(?:__init__|memory|nccl)|distributed/(?:__init__|distributed_c10d)|version)\.py$"):
+    for name, tree in wheel.trees(
+        r"torch/(?:cuda/(?:__init__|memory|nccl)|distributed/(?:__init__|distributed_c10d)|version)\.py$"
+    ):
         package, _, module = name.removesuffix(".py").removeprefix("torch/").rpartition("/")
         homes = {"__init__": [package], "nccl": ["cuda.nccl"], "version": ["version"]}.get(module, [package])
         for node in tree.body:
@@ -254,7 +280,9 @@ def huggingface_hub_names(wheel: Wheel) -> Names:
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef):
                 continue
-            subcommand = next((s for d in node.decorator_list if call_name(d) == "command" for s in strings(d)), "").split(" ")[0]
+            subcommand = next((s for d in node.decorator_list if call_name(d) == "command" for s in strings(d)), "").split(" ")[
+                0
+            ]
             group = f"{command} {subcommand}" if subcommand else command
             names.setdefault(group, {"--help"}).update(flag(a.arg) for a in node.args.args if a.annotation)
     for _, source in wheel.python("huggingface_hub/"):
@@ -299,18 +327,16 @@ def help_text(program: str) -> str | None:
     asked = [["--help"]]
     if words[0] == "kubectl":
         asked.append(["options"])
-    elif words[0] == "ps":
-        asked = [["--help", "all"]]
-    elif words[0] == "curl":
+    elif words[0] in ("ps", "curl"):
         asked = [["--help", "all"]]
     elif words[0] == "git":
         asked = [["help", "-a"], ["--help"]]
-    elif words[0] == "systemctl":
-        asked.append(["--help"])
     text = ""
     for arguments in asked:
         command = [words[0], *arguments] if arguments == ["options"] else [*words, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C", "COLUMNS": "200"})  # noqa: S603
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C", "COLUMNS": "200"}
+        )
         text += done.stdout + done.stderr
     return text
 
@@ -350,12 +376,15 @@ def merged(versions: dict[str, Names]) -> dict[str, dict[str, list[Any]]]:
 def write(name: str, head: dict[str, Any], groups: dict[str, dict[str, Any]]) -> None:
     """One name on each line, so that a change of the lists is easily read."""
     lines = ["{"]
-    for key, value in {"extracted": datetime.date.today().isoformat(), **head}.items():
+    for key, value in {"extracted": dt.datetime.now(dt.timezone.utc).date().isoformat(), **head}.items():
         lines.append(f"{json.dumps(key)}: {json.dumps(value)},")
     lines.append('"names": {')
     for at, (group, rows) in enumerate(sorted(groups.items())):
         lines.append(f"{json.dumps(group)}: {{")
-        lines += [f"{json.dumps(n)}: {json.dumps(v)}{',' if i < len(rows) - 1 else ''}" for i, (n, v) in enumerate(sorted(rows.items()))]
+        lines += [
+            f"{json.dumps(n)}: {json.dumps(v)}{',' if i < len(rows) - 1 else ''}"
+            for i, (n, v) in enumerate(sorted(rows.items()))
+        ]
         lines.append("}," if at < len(groups) - 1 else "}")
     lines += ["}", "}"]
     LISTS.mkdir(parents=True, exist_ok=True)
@@ -405,7 +434,7 @@ def program_groups(wanted: Callable[[str], bool], list_name: str) -> dict[str, d
 def first_line(command: list[str]) -> str:
     if not shutil.which(command[0]):
         return "not installed"
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return (done.stdout + done.stderr).strip().splitlines()[0]
 
 
@@ -413,15 +442,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lists", nargs="*", default=[], help="vllm, ray, nccl, torch, docker, kubernetes, other (default: all)")
     parser.add_argument("--wheels", type=Path, help="folder of wheels to use and to keep")
-    given = parser.parse_args()
-    lists = given.lists or [*VERSIONS, "docker", "kubernetes", "other"]
+    arguments = parser.parse_args()
+    lists = arguments.lists or [*VERSIONS, "docker", "kubernetes", "other"]
     with tempfile.TemporaryDirectory(prefix="upstream-") as temporary:
-        wheels, keep = given.wheels or Path(temporary), given.wheels is not None
+        wheels, keep = arguments.wheels or Path(temporary), arguments.wheels is not None
         for product, requirements in VERSIONS.items():
             if product in lists:
                 versions = read_wheels(product, requirements, wheels, keep)
                 head = {"packages": requirements, "versions": sorted(versions, key=Version)}
-                write(product, head, {**hand(product), **merged(versions)} if product in yaml.safe_load(HAND.read_text()) else merged(versions))
+                write(
+                    product,
+                    head,
+                    {**hand(product), **merged(versions)} if product in yaml.safe_load(HAND.read_text()) else merged(versions),
+                )
         if "docker" in lists:
             groups = {**program_groups(lambda p: p.startswith("docker"), "docker"), **hand("docker")}
             write("docker", {"client": first_line(["docker", "--version"])}, groups)

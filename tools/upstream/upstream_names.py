@@ -27,6 +27,9 @@ LISTS = ROOT / "tests" / "upstream"
 VERSIONED = ("vllm", "ray", "nccl", "torch")
 """Lists that know versions; the others only know that a name exists."""
 
+OPTION_ORDER = ("vllm", "ray", "docker", "kubernetes", "other")
+"""Whose option it is when words mention one without its program."""
+
 OWNERS = (
     ("VLLM_", "vllm"),
     ("RAY_", "ray"),
@@ -59,6 +62,7 @@ class Place:
     text: str
     command: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
+    """What its condition says of versions."""
     claim: str = ""
     """The ``versions`` of the fingerprint."""
 
@@ -74,7 +78,7 @@ def places(one: Fingerprint) -> Iterator[Place]:
     for part in ("immediate", "investigate", "prevent", "verify"):
         steps: list[Step] = getattr(one.remediation, part)
         for at, step in enumerate(steps):
-            versions = dict(step.if_.versions) if step.if_ else {}
+            versions: dict[str, str] = {str(k): v for k, v in step.if_.versions.items()} if step.if_ else {}
             yield Place(one.id, f"{part}[{at}]", step.text, step.command or "", versions, one.versions)
 
 
@@ -121,9 +125,10 @@ def programs() -> frozenset[str]:
 # --- commands --------------------------------------------------------------------------------------------------------------
 
 SHELL_WORDS = frozenset(
-    "echo export unset ulimit cd command for in do done if then fi else while exec eval test [ { } ! set source . wait true false".split()
+    """echo export unset ulimit cd command for in do done if then fi else while exec eval test [ { } ! set source . wait true
+    false""".split()  # noqa: SIM905
 )
-WRAPPERS = ("sudo", "xargs", "timeout", "env", "docker run", "docker exec", "kubectl exec", "srun", "mpirun")
+WRAPPERS = ("xargs", "timeout", "env", "docker run", "docker exec", "kubectl exec", "srun", "mpirun")
 """Programs after which the name of another program begins a command of its own."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _OPTION_IN_WORDS = re.compile(r"(?<![\w-])--[a-zA-Z][\w-]*(?:=all\b)?")
@@ -132,9 +137,11 @@ _SET_VARIABLE = re.compile(r"(?:^|[\s;&|(])([A-Z][A-Z0-9]{2,})=|\$\{?([A-Z][A-Z0
 _SYSCTL = re.compile(r"\b(?:net|vm|kernel|fs|user)\.[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _CAMEL = re.compile(r"(?<![\w./$'-])[a-z]+(?:[A-Z][a-z]+)+(?:\.[a-zA-Z]+)*(?![\w(])")
 _DOTTED_FIELD = re.compile(r"(?<![\w./-])(?:spec|resources|limits|requests|securityContext|deploy|status)(?:\.[a-zA-Z-]+)+")
-_API = re.compile(r"(?<![\w./-])(?:torch|ray|vllm|transformers|safetensors)(?:\.\w+)+(?<!\.log)(?<!\.service)(?<!\.sock)(?![\w/*-])")
+_API = re.compile(
+    r"(?<![\w./-])(?:torch|ray|vllm|transformers|safetensors)(?:\.\w+)+(?<!\.log)(?<!\.service)(?<!\.sock)(?![\w/*-])"
+)
 _MODULE_PARAMETER = re.compile(r"\bNVreg_\w+")
-_UNIT_SETTING = re.compile(r"\b[A-Z][a-z]+[A-Z]\w+(?==)|(?<=-p )[A-Z]\w+")
+_UNIT_SETTING = re.compile(r"\b[A-Z][a-z]+[A-Z]\w+(?==)|(?<=-p )[A-Z][a-z]+[A-Z]\w+")
 _BACKTICKS = re.compile(r"`([^`]+)`")
 
 
@@ -191,7 +198,9 @@ def shell_commands(command: str) -> Iterator[list[str]]:
 
 def program_mentions(words: list[str]) -> Iterator[Mention]:
     """The programs and options of one simple command."""
-    while words and (words[0] in SHELL_WORDS - {"echo", "ulimit", "export", "unset", "for", "cd"} or _ASSIGNMENT.match(words[0])):
+    while words and (
+        words[0] in SHELL_WORDS - {"echo", "ulimit", "export", "unset", "for", "cd"} or _ASSIGNMENT.match(words[0])
+    ):
         if words[0] == "command":
             return
         words = words[1:]
@@ -205,6 +214,9 @@ def program_mentions(words: list[str]) -> Iterator[Mention]:
     if words[0] in ("python", "python3") and words[1:2] == ["-m"] and len(words) > 2:
         yield from program_mentions(words[2:] if words[2] == "pip" else ["python3", "-m"])
         return
+    if words[0] == "sudo":
+        yield from program_mentions(words[1:])
+        return
     program, rest = re.sub(r"^python$", "python3", words[0].rpartition("/")[2]), words[1:]
     if program not in programs():
         yield Mention("program", program)
@@ -217,6 +229,8 @@ def program_mentions(words: list[str]) -> Iterator[Mention]:
             break
         yield from options(program, rest[at:longer])
         program, at = f"{program} {rest[longer]}", longer + 1
+    if program in ("vllm", "ray", "docker", "kubectl", "hf") and (bare := [w for w in rest if re.fullmatch(r"[a-z][\w-]*", w)]):
+        program += " " + bare[0]  # an unknown subcommand
     yield Mention("program", program)
     rest = rest[at:]
     if program.startswith(WRAPPERS) or "vllm-openai" in " ".join(rest):
@@ -236,7 +250,7 @@ def options(program: str, words: list[str]) -> Iterator[Mention]:
     for word in words:
         if word == "--":
             return
-        if word.startswith("-") and len(word) > 1 and not re.fullmatch(r"-\d+", word):
+        if word.startswith("-") and len(word) > 1 and not re.fullmatch(r"-\d+\w*", word):
             name = word if word == "--help=all" else word.partition("=")[0]
             yield Mention("option", name, program)
 
@@ -265,10 +279,15 @@ def mentions(place: Place) -> Iterator[Mention]:
     yield from (Mention("environment", name) for name in _VARIABLE.findall(both))
     yield from (Mention("environment", a or b) for a, b in _SET_VARIABLE.findall(both))
     yield from (Mention("sysctl", name) for name in _SYSCTL.findall(both))
-    yield from (Mention("key", name) for name in [*_CAMEL.findall(text), *_DOTTED_FIELD.findall(text)])
+    yield from (
+        Mention("key", name)
+        for name in [*_CAMEL.findall(text), *(part for dotted in _DOTTED_FIELD.findall(text) for part in dotted.split("."))]
+    )
     yield from (Mention("key", name) for name in [*_MODULE_PARAMETER.findall(both), *_UNIT_SETTING.findall(both)])
     yield from (Mention("api", name) for name in _API.findall(both))
-    for json_text in re.findall(r"--(?:compilation-config|hf-overrides|limit-mm-per-prompt|kv-transfer-config) '(\{.*?\})'", command):
+    for json_text in re.findall(
+        r"--(?:compilation-config|hf-overrides|limit-mm-per-prompt|kv-transfer-config) '(\{.*?\})'", command
+    ):
         yield from (Mention("key", key) for key in re.findall(r'"(\w+)" ?:', json_text))
 
 
@@ -279,7 +298,8 @@ def lookups(mention: Mention) -> Iterator[tuple[str, str, str]]:
     """(list, group, name) of every place where the lists may hold the name, the likeliest first."""
     name = mention.name
     if mention.kind == "option":
-        for product, one in name_lists().items():
+        for product in OPTION_ORDER:
+            one = name_lists()[product]
             for group in one.groups:
                 if group[0].isupper() or group in ("environment", "python", "config", "keys", "fields"):
                     continue
@@ -296,7 +316,7 @@ def lookups(mention: Mention) -> Iterator[tuple[str, str, str]]:
         for product, one in name_lists().items():
             for group in ("fields", "keys", "compose", "daemon.json", "config", "runtime_env", "settings"):
                 if group in one.groups:
-                    yield product, group, name
+                    yield from ((product, group, form) for form in (name, f"{name}s", name.removesuffix("s")))
     elif mention.kind == "api":
         for product in name_lists():
             yield from ((product, group, name) for group in ("python", "modules"))
@@ -330,7 +350,10 @@ def next_version(text: str) -> str:
     return ".".join(map(str, parts))
 
 
-_NAMES_A_VERSION = re.compile(r"(?:\b(?:from|before|since|until|to|than|in|of|and|or|only|vLLM|Ray|NCCL|torch|PyTorch) |[<>]=? ?)v?\d+\.\d+|\bolder\b|\bold\b")
+_NAMES_A_VERSION = re.compile(
+    r"(?:\b(?:from|before|since|until|to|than|in|of|and|or|only|vLLM|Ray|NCCL|torch|PyTorch) |[<>]=? ?)v?\d+\.\d+"
+    r"|\bolder\b|\bold\b"
+)
 
 
 def problem(mention: Mention, place: Place) -> str | None:
@@ -353,22 +376,39 @@ def problem(mention: Mention, place: Place) -> str | None:
         if product in place.versions:
             offered = [v for v in offered if SpecifierSet(place.versions[product]).contains(v)]
         lacking = [v for v in offered if v not in having]
-        if not offered or not lacking:
+        if not offered or not lacking or one.name in taken_away(place.command):
             continue
         ranged = product in place.versions or not _NAMES_A_VERSION.search(place.text + " " + place.command)
+        ranged = ranged and not presupposed(one.name, place.text)
         if offered[-1] in lacking or (ranged and place.part not in ("summary", "impact")):
             return f"{one.kind} {one.name} is not in {product} {', '.join(lacking)}"
     return None
 
 
+def presupposed(name: str, text: str) -> bool:
+    """Whether the words are for those who gave the option ("lower --swap-space"), so that their version has it."""
+    return (
+        re.search(rf"\b(?:[Ll]ower|[Dd]rop|[Rr]emove|[Uu]nset|[Ll]eave out|[Ww]ithout)\b[^.;:]*{re.escape(name)}", text)
+        is not None
+    )
+
+
+def taken_away(command: str) -> set[str]:
+    """Variables that the command unsets: that does no harm where nothing reads them any more."""
+    found = {name for names in re.findall(r"\bunset ([\w ]+)", command) for name in names.split()}
+    return found | set(re.findall(r"\benv (?:-u \w+ )*-u (\w+)", command)) | set(re.findall(r"-u (\w+)", command))
+
+
 def _having(mention: Mention) -> tuple[str, frozenset[str]] | None:
-    """The list that has the name, and its versions that do; a list without versions is taken last."""
+    """The first list that has the name, and its versions that do. Words do not tell which subcommand an option belongs to,
+    so every one of the list counts."""
+    owner, versions = "", frozenset[str]()
     for product, group, name in lookups(mention):
-        if having := name_lists()[product].having(group, name):
-            return product, having
-        if name in name_lists()[product].groups.get(group, {}):
-            return product, frozenset()
-    return None
+        if owner in ("", product) and name in name_lists()[product].groups.get(group, {}):
+            owner, versions = product, versions | name_lists()[product].having(group, name)
+            if mention.program:
+                break
+    return (owner, versions) if owner else None
 
 
 def newest(product: str) -> str:

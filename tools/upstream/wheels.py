@@ -23,7 +23,7 @@ def download(requirement: str, into: Path) -> Path:
         if version and there.name.split("-")[1].partition("+")[0] == version:
             return there
     command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [*command, "--only-binary", ":all:", "--dest", str(into), requirement], capture_output=True, text=True, check=False
     )
     saved = re.findall(r"(?:Saved|File was already downloaded) (\S+\.whl)", done.stdout)
@@ -67,19 +67,23 @@ class Wheel:
 
     def constants(self, files: str, prefixes: Iterable[str], rest: str = r"[A-Z0-9_]{2,}", whole: bool = True) -> set[str]:
         """The names in the bytes of the matching files that begin so and are the end of a C string. A pattern that begins
-        with a literal is searched for quickly; libraries have gigabytes. They are read in pieces that overlap. ``whole``: not the end of a longer name.
-        A compiler may lay a string right behind other data, so it is only for prefixes that longer names end in."""
-        wanted, names = re.compile(files), set()
+        with a literal is searched for quickly; libraries have gigabytes. ``whole``: not the end of a longer name. A
+        compiler may lay a string right behind other data, so it is only for prefixes that longer names end in."""
+        names: set[str] = set()
         searches = [re.compile(re.escape(p).encode() + rest.encode() + rb"(?=\x00)") for p in prefixes]
-        for name in filter(wanted.match, self.names):
+        for data in self.pieces(files):
+            for search in searches:
+                for match in search.finditer(data):
+                    before = data[match.start() - 1 : match.start()] if match.start() else b"_"
+                    if not whole or not before.replace(b"_", b"a").isalnum():
+                        names.add(match.group().decode("ascii"))
+        return names
+
+    def pieces(self, files: str) -> Iterator[bytes]:
+        """The bytes of the files whose path matches, in pieces that overlap by 4 KiB."""
+        for name in filter(re.compile(files).match, self.names):
             with self._zip.open(name) as stream:
                 tail = b""
                 while piece := stream.read(1 << 24):
-                    data = tail + piece
-                    for search in searches:
-                        for match in search.finditer(data):
-                            before = data[max(match.start() - 1, 0) : match.start()]
-                            if not whole or not before.replace(b"_", b"a").isalnum():
-                                names.add(match.group().decode("ascii"))
+                    yield tail + piece
                     tail = piece[-4096:]
-        return names

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement, erase
-    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # OSC: titles, hyperlinks
-    r"|[_PX^][^\x07\x1b]*(?:\x07|\x1b\\)"  # APC (Buildkite's time stamps), DCS, SOS, PM
-    r"|[()*+][0-9A-Z]|[@-Z\\-_=>78c])"
-)
-"""ECMA-48 control sequences."""
+from ..framing import ESCAPES
+
+_ESCAPES = re.compile(ESCAPES)
 
 _PRINTED = re.compile(r"(?:\^\[|#033|\\x1b|\\u001b|\\033|\u241b)\[[0-9;]{0,16}m")
 """The same colours after a tool has made the escape byte visible: cat -v, rsyslog (#033), repr, copies from a web page."""

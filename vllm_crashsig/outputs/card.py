@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from ..catalogue import Catalogue
 from ..facts import fill
 from ..schema import Fingerprint, Step
-from .escape import plain
+from .escape import plain, wrap
 
 
 def render_card(catalogue: Catalogue, fingerprint_id: str, *, width: int = 100, color: bool = False) -> str:
@@ -21,30 +20,28 @@ def _card(fingerprint: Fingerprint, catalogue: Catalogue, width: int, color: boo
     def bold(text: str) -> str:
         return f"\x1b[1m{text}\x1b[0m" if color else text
 
-    def wrap(text: str, indent: str = "") -> list[str]:
-        return textwrap.wrap(
-            plain(" ".join(text.split())), width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-        )
+    def wrapped(text: str, indent: str = "") -> list[str]:
+        return wrap(plain(" ".join(text.split())), width, indent, indent)
 
     yield bold(fingerprint.id)
-    yield from wrap(fingerprint.title)
+    yield from wrapped(fingerprint.title)
     yield f"{fingerprint.role}, {fingerprint.severity}, {fingerprint.status}; {', '.join(fingerprint.components)}"
     yield ""
-    yield from wrap(fill(fingerprint.summary, {}, fingerprint.facts))
+    yield from wrapped(fill(fingerprint.summary, {}, fingerprint.facts))
     if fingerprint.impact:
-        yield from wrap(fingerprint.impact)
+        yield from wrapped(fingerprint.impact)
     yield "\n" + bold("Messages")
     for name, indicator in fingerprint.indicators.items():
         versions = f"; {indicator.versions}" if indicator.versions else ""
         yield f"  {name} ({indicator.weight}{versions})"
-        yield from wrap(indicator.examples.hit[0], "    ")
+        yield from wrapped(indicator.examples.hit[0], "    ")
     if fingerprint.explains:
         yield "\n" + bold("Explains")
-        yield from wrap(", ".join(fingerprint.explains), "  ")
+        yield from wrapped(", ".join(fingerprint.explains), "  ")
     causes = sorted(f.id for f in catalogue if fingerprint.id in f.explains)
     if causes:
         yield "\n" + bold("Caused by")
-        yield from wrap(", ".join(causes), "  ")
+        yield from wrapped(", ".join(causes), "  ")
     remediation = fingerprint.remediation
     for title, steps in (
         ("Do now", remediation.immediate),
@@ -55,13 +52,13 @@ def _card(fingerprint: Fingerprint, catalogue: Catalogue, width: int, color: boo
         if steps:
             yield "\n" + bold(title)
         for number, step in enumerate(steps, 1):
-            yield from wrap(f"{number}. {fill(step.text, {}, fingerprint.facts)} [{step.risk}]{_when(step)}", "  ")
+            yield from wrapped(f"{number}. {fill(step.text, {}, fingerprint.facts)} [{step.risk}]{_when(step)}", "  ")
             command = fill(step.command, {}, fingerprint.facts, command=True) if step.command else ""
             yield from (f"       {plain(line)}" for line in command.splitlines())
     yield "\n" + bold("Versions") + f"\n  {plain(fingerprint.versions)}"
     yield "\n" + bold("May be wrong when")
     for text in fingerprint.false_positives:
-        yield from wrap(text, "  ")
+        yield from wrapped(text, "  ")
     if fingerprint.references:
         yield "\n" + bold("References")
         yield from (f"  {plain(r.title)}: {r.url}" for r in fingerprint.references)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 
 _ODD = re.compile(
@@ -41,6 +42,32 @@ def clip_start(text: str, width: int) -> str:
     if columns(text) <= width:
         return text
     return "…" + clip(text[::-1], width)[:-1][::-1].lstrip()
+
+
+def wrap(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """The text in lines of at most ``width`` columns, with indents. Words break only where one alone is longer."""
+    if text.isascii():
+        return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    lines: list[str] = []
+    line, gap = first, ""
+    for word in text.split():
+        left = word
+        while columns(line + gap + left) > width:
+            head = "" if gap else _fitting(left, width - columns(line))
+            lines.append(line + head)
+            line, gap, left = rest, "", left[len(head) :]
+        line, gap = line + gap + left, " "
+    return [*lines, line] if gap else lines
+
+
+def _fitting(word: str, width: int) -> str:
+    """The beginning of a word that fits, at least one character."""
+    used = columns(word[:1])
+    for index in range(1, len(word)):
+        used += _columns_of(word[index])
+        if used > width:
+            return word[:index]
+    return word
 
 
 def columns(text: str) -> int:

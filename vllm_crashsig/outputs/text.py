@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from ..report import Classification, Report, StepInfo
 from . import words
-from .escape import clip, clip_start, plain
+from .escape import clip, clip_start, plain, wrap
 
 _STYLES = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "1;33", "green": "1;32", "cyan": "36", "magenta": "1;35"}
 _VERDICT_STYLE = {"crash": "red", "degraded": "yellow", "healthy": "green", "unclassified": "magenta", "empty": "yellow"}
@@ -69,8 +68,7 @@ class _Writer:
         more = len(steps.investigate) + len(steps.prevent) + len(steps.verify) - len(first)
         if more > 0:
             told = f"({more} more: vllm-crashsig explain {cause.id})"
-            for line in textwrap.wrap(told, self._width - 2, break_on_hyphens=False, break_long_words=False):
-                yield "  " + self._style(line, "dim")
+            yield from (self._style(line, "dim") for line in wrap(told, self._width, "  ", "  "))
         others = [f"{c.id} ({c.confidence:.0%})" for c in report.classifications[1:5]]
         if others:
             yield from self._field("Also considered", ", ".join(others))
@@ -108,10 +106,7 @@ class _Writer:
         if not report.trail:
             yield "  No fingerprint of a failure matched any line."
         for note in report.trail:
-            yield from textwrap.wrap(
-                plain(f"{note.action:9} {note.fingerprint}: {note.detail}"), self._width, initial_indent="  ",
-                subsequent_indent=" " * 14, break_long_words=True,
-            )  # fmt: skip
+            yield from wrap(plain(f"{note.action:9} {note.fingerprint}: {note.detail}"), self._width, "  ", " " * 14)
 
     def _steps(self, title: str, steps: list[StepInfo]) -> Iterator[str]:
         if not steps:
@@ -121,27 +116,19 @@ class _Writer:
             label = f"{number}. "
             text = plain(step.text.replace("\n", " "))
             risk = "" if step.risk == "read-only" else f"  [{step.risk}]"
-            yield from textwrap.wrap(
-                text + risk,
-                self._width,
-                initial_indent="  " + label,
-                subsequent_indent="  " + " " * len(label),
-                break_on_hyphens=False,
-            )
+            yield from wrap(text + risk, self._width, "  " + label, "  " + " " * len(label))
             for line in (step.command or "").splitlines():
                 yield "     " + self._style(plain(line), "bold")
 
     def _field(self, name: str, text: str) -> Iterator[str]:
         label = f"{name}: "
-        lines = textwrap.wrap(text, self._width, initial_indent=label, subsequent_indent="  ", break_on_hyphens=False) or [
-            label
-        ]
+        lines = wrap(text, self._width, label, "  ") or [label]
         yield ""
         yield self._style(lines[0][: len(label)], "bold") + lines[0][len(label) :]
         yield from lines[1:]
 
     def _wrap(self, text: str) -> list[str]:
-        return textwrap.wrap(plain(" ".join(text.split())), self._width, break_on_hyphens=False)
+        return wrap(plain(" ".join(text.split())), self._width)
 
     def _heading(self, text: str) -> str:
         return "\n" + self._style(text, "bold")
@@ -152,7 +139,7 @@ class _Writer:
 
 def _fold(text: str, width: int, lines: int) -> list[str]:
     """A quote over a few lines, cut in the middle of nothing: words may break, since logs hold long ones."""
-    wrapped = textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+    wrapped = wrap(text, width) or [""]
     if len(wrapped) > lines:
         wrapped = [*wrapped[: lines - 1], clip(wrapped[lines - 1] + " …", width)]
     return wrapped

@@ -65,7 +65,13 @@ def restarts(incidents: list[IncidentInfo]) -> list[str]:
             name = f"unclassified {incident.unclassified[0].crash_id}"
         span = f"{incident.source}:{incident.first_line}-{incident.last_line}"
         times = f", {incident.repeats} times in a row" if incident.repeats > 1 else ""
-        end = {"planned-stop": "stopped on purpose", "stop": "stopped", "open": "nothing failed", "failure": "failed"}
+        end = {
+            "planned-stop": "stopped on purpose",
+            "stop": "stopped",
+            "open": "nothing failed",
+            "silent": "ended without a word",
+            "failure": "failed",
+        }
         lines.append(f"{span}: {name or end[incident.ended]}{times}")
     return lines
 

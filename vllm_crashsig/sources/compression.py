@@ -20,6 +20,8 @@ REPLAY = 8 << 20
 """Compressed bytes of a member that are kept, to get at the last bytes before damage (libraries drop what they had)."""
 MAX_NOTES = 6
 """Notes for one stream: a disk that is damaged in many places needs no more."""
+MAX_PROBE = 1 << 30
+"""Bytes that an appended member may unpack to while it is only tried."""
 CUT = "cut off"
 
 _MAGICS = {"gzip": b"\x1f\x8b\x08", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
@@ -42,10 +44,11 @@ def decompress(stream: Stream, kind: str, notes: list[str], budget: Budget) -> I
 class _Members:
     """The members of one stream."""
 
-    def __init__(self, stream: Stream, kind: str, notes: list[str]) -> None:
+    def __init__(self, stream: Stream, kind: str, notes: list[str], *, probing: bool = False) -> None:
         self._stream = stream
         self._kind = kind
         self._notes = notes
+        self._probing = probing
 
     def __iter__(self) -> Iterator[bytes]:
         stream, kind = self._stream, self._kind
@@ -59,9 +62,11 @@ class _Members:
                 continue
             self._note(f"the {kind} data is {member.damage}; what came before that was read")
             if member.damage == CUT:
-                return
-            stream.unread(member.recent[1:])  # a cut off member may have swallowed the beginning of the next one
-            if self._next_member()[1]:
+                following = b"" if self._probing else _appended(member.kept or member.recent, kind)
+            else:
+                following = member.recent[1:]  # a cut off member may have swallowed the beginning of the next one
+            stream.unread(following)
+            if following and self._next_member()[1]:
                 self._note(f"another piece of {kind} data after the damage was read")
 
     def _note(self, note: str) -> None:
@@ -75,7 +80,7 @@ class _Members:
             more, found = self._stream.seek_to(_MAGICS[self._kind])
             skipped += more
             head = self._stream.peek(10)
-            if not found or (compression_of(head) == self._kind and (self._kind != "gzip" or _is_likely_gzip(head))):
+            if not found or _is_likely(head, self._kind):
                 return skipped, found
             skipped += self._stream.skip(1)
 
@@ -131,18 +136,19 @@ class Member:
     """One member's plain bytes. Afterwards ``damage`` says what is wrong with it, if anything, and the stream stands behind it.
 
     recent: the last compressed bytes that were taken from the stream.
+    kept: all of them, unless they were too many.
     """
 
     def __init__(self, stream: Stream, kind: str) -> None:
         self.damage = ""
         self.recent = b""
+        self.kept = bytearray()
         self._stream = stream
         self._kind = kind
 
     def __iter__(self) -> Iterator[bytes]:
         make, errors = library(self._kind)
         decoder = make()
-        fed = bytearray()
         given = total = 0
         while not decoder.eof:
             data = self._stream.read(STEP) if decoder.needs_input else b""
@@ -150,9 +156,9 @@ class Member:
                 self.recent = self.recent[-STEP:] + data
                 total += len(data)
                 if total <= REPLAY:
-                    fed += data
+                    self.kept += data
                 else:
-                    fed.clear()
+                    self.kept.clear()
             elif decoder.needs_input:
                 self.damage = CUT
                 return
@@ -160,8 +166,8 @@ class Member:
                 piece = decoder.decompress(data, PIECE)
             except errors as error:
                 self.damage = f"damaged ({str(error).rstrip('.')})"
-                if fed:
-                    yield from _last_words(bytes(fed), self._kind, given)
+                if self.kept:
+                    yield from _last_words(bytes(self.kept), self._kind, given)
                 return
             given += len(piece)
             if piece:
@@ -182,7 +188,7 @@ def _last_words(fed: bytes, kind: str, given: int) -> Iterator[bytes]:
             data = fed[at : at + 256] if decoder.needs_input else b""
             at += len(data)
             if given:
-                given -= len(decoder.decompress(data, given))
+                given -= len(decoder.decompress(data, min(given, PIECE)))
             else:
                 out += decoder.decompress(data, 1)
     except errors:
@@ -191,6 +197,29 @@ def _last_words(fed: bytes, kind: str, given: int) -> Iterator[bytes]:
         yield bytes(out)
 
 
-def _is_likely_gzip(head: bytes) -> bool:
-    """A stricter look at a header found in the middle of damaged data, where the magic bytes may stand by chance."""
-    return len(head) == 10 and head[8] in (0, 2, 4) and (head[9] < 14 or head[9] == 255)
+def _is_likely(head: bytes, kind: str) -> bool:
+    """Whether a member begins here, in the middle of damaged data, where the magic bytes may stand by chance."""
+    if kind == "gzip" and (len(head) < 10 or head[8] not in (0, 2, 4) or 13 < head[9] < 255):
+        return False
+    return compression_of(head) == kind
+
+
+def _appended(data: bytes | bytearray, kind: str) -> bytes:
+    """The sound members at the end of what looked like one that is cut off: the compressor was killed, its successor appended.
+
+    Sound to the last byte, for a packed file inside of the packed data looks the same at first.
+    """
+    at, tries = data.find(_MAGICS[kind], 1), 8
+    while at >= 0 and tries:
+        if _is_likely(bytes(data[at : at + 10]), kind):
+            tries -= 1
+            notes: list[str] = []
+            size = 0
+            for piece in _Members(Stream([bytes(data[at:])]), kind, notes, probing=True):
+                size += len(piece)
+                if size > MAX_PROBE:
+                    return b""
+            if size and not notes:
+                return bytes(data[at:])
+        at = data.find(_MAGICS[kind], at + 1)
+    return b""

@@ -29,16 +29,17 @@ def open_stream(
             break
         stream = Stream(decompress(stream, kind, notes, budget))
     else:
-        _refuse(f"compressed more than {budget.limits.layers} times over", name, tally)
+        _refuse(f"file(s) compressed more than {budget.limits.layers} times over", name, tally)
         return
     head = stream.start()
     if (archive := archive_of(head)) is not None:
         yield from _open_archive(archive, name, stream, notes, budget, tally, depth)
     elif (unreadable := unreadable_format(head)) is not None:
-        _refuse(f"{unreadable}(s), which must be unpacked first,", name, tally)
+        _refuse(f"{unreadable}(s)", name, tally)
     elif not head:
         if notes and tally is None:
-            raise InputError(f"nothing could be read: {'; '.join(notes)}", Location(name))
+            why = "; ".join(note.removesuffix("; what came before that was read") for note in notes)
+            raise InputError(f"nothing could be read: {why}", Location(name))
         if notes or tally is None:
             yield Source(name, None if notes else stream, notes)
     elif tally is None or not looks_binary(stream.peek(SAMPLE)):
@@ -46,7 +47,7 @@ def open_stream(
             notes.append("looks like binary data; it was searched for text all the same")
         yield Source(name, stream, notes)
     else:
-        tally.add("binary file(s) not read", name)
+        tally.add("binary file(s) not read", _inner(name))
 
 
 def _open_archive(
@@ -75,4 +76,9 @@ def _open_archive(
 def _refuse(what: str, name: str, tally: Tally | None) -> None:
     if tally is None:
         raise InputError(f"cannot be read: {what.replace('(s)', '')}; unpack it first", Location(name))
-    tally.add(f"{what} not read", name)
+    tally.add(f"{what} not read", _inner(name))
+
+
+def _inner(name: str) -> str:
+    """The name without the archive's, whose note it goes into."""
+    return name.rpartition("!")[2]

@@ -155,7 +155,7 @@ def _some(name: str, sources: Iterable[Source], unless: Callable[[], bool] = lam
         yield source
     if not found and not unless():
         why = f" ({'; '.join(notes)})" if notes else ""
-        raise InputError(f"holds no text that can be read{why}; name the log files themselves", Location(clean_name(name)))
+        raise InputError(f"holds no text that can be read{why}; give the log files", Location(clean_name(name)))
 
 
 def _file_chunks(path: str, budget: Budget, notes: list[str]) -> Iterator[bytes]:
@@ -205,7 +205,7 @@ def _folder(root: str, budget: Budget, seen: _Seen) -> Iterator[Source]:
 
 def _walk(root: str, seen: _Seen, tally: Tally) -> Iterator[str]:
     """Files of a folder, then those of its folders, each sorted by name. Links are followed, but nothing is visited twice."""
-    waiting = [root]
+    waiting = [root] if seen.first_time(Path(root).stat()) else []
     while waiting:
         folder = waiting.pop()
         folders: list[str] = []
