@@ -249,8 +249,8 @@ class Reporter:
 def _told_status(headline: _Answer | None) -> int | None:
     """The exit status that a record of the container tells, such as `docker inspect`'s."""
     context = headline.incident.context if headline else {}
-    status = context.get("exit_code")
-    return status if isinstance(status, int) and context.get("runtime") in (None, "docker", "podman") else None
+    status = context.get("state_exit_code")
+    return status if isinstance(status, int) else None
 
 
 def _silent_exit(status: int | None) -> UnknownFailure:

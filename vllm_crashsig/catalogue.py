@@ -14,7 +14,7 @@ import yaml
 from pydantic import ValidationError
 
 from .errors import CatalogueError, CatalogueErrors, Location
-from .schema import Fingerprint, TaxonomyEntry
+from .schema import Condition, Fingerprint, TaxonomyEntry
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TAXONOMY_FILE = "taxonomy.yaml"
@@ -143,7 +143,7 @@ def build_catalogue(
 ) -> Catalogue:  # fmt: skip
     """Parse and check what `read_files` returned. Errors as in `load_catalogue`."""
     mistakes: list[CatalogueError] = []
-    fingerprints: dict[str, tuple[int, Path, Fingerprint]] = {}
+    fingerprints: dict[str, _Read] = {}
     areas: dict[str, str] = {}
     taxonomy: dict[str, TaxonomyEntry] = {}
     for layer, directory, path, content in contents:
@@ -151,41 +151,80 @@ def build_catalogue(
             if path.name == TAXONOMY_FILE and path.parent == directory:
                 taxonomy.update(_parse_taxonomy(path, content))
                 continue
-            fingerprint = parse_fingerprint(path, content)
+            read = _read(layer, path, content)
+            fingerprint = read.fingerprint
             if fingerprint.id != path.stem:
                 raise CatalogueError(
-                    f"id is {fingerprint.id!r} but the file is called {path.name}; name it {fingerprint.id}.yaml",
-                    Location(str(path), key="id"),
+                    f"id is {fingerprint.id!r} but the file is called {path.name}; name it {fingerprint.id}.yaml", read.at("id")
                 )
             before = fingerprints.get(fingerprint.id)
-            if before and before[0] == layer:
-                raise CatalogueError(f"id {fingerprint.id!r} is already defined in {before[1]}", Location(str(path), key="id"))
-            fingerprints[fingerprint.id] = (layer, path, fingerprint)
+            if before and before.layer == layer:
+                raise CatalogueError(f"id {fingerprint.id!r} is already defined in {before.path}", read.at("id"))
+            if directory != builtin_directory():  # lint has seen the built-in patterns, and compiling them takes a second
+                _check_patterns(read)
+            fingerprints[fingerprint.id] = read
             areas[fingerprint.id] = path.parent.name
         except CatalogueErrors as error:
             mistakes.extend(error.errors)
         except CatalogueError as error:
             mistakes.append(error)
-    mistakes.extend(_graph_mistakes({i: (p, f) for i, (_, p, f) in fingerprints.items()}))
+    mistakes.extend(_graph_mistakes(fingerprints))
     if mistakes and errors == "raise":
         raise CatalogueErrors(mistakes)
     if collected is not None:
         collected.extend(mistakes)
     return Catalogue(
-        fingerprints=MappingProxyType({i: fingerprints[i][2] for i in sorted(fingerprints)}),
+        fingerprints=MappingProxyType({i: fingerprints[i].fingerprint for i in sorted(fingerprints)}),
         areas=MappingProxyType(areas),
         taxonomy=MappingProxyType(taxonomy),
         hash=digest,
     )
 
 
+_Path = tuple[str | int, ...]
+_Positions = Mapping[_Path, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A fingerprint with where it and each of its keys stand."""
+
+    layer: int
+    path: Path
+    fingerprint: Fingerprint
+    positions: _Positions
+
+    def at(self, *key: str | int) -> Location:
+        known = key
+        while known and known not in self.positions:
+            known = known[:-1]
+        return Location(str(self.path), *self.positions.get(known, (1, 1)), ".".join(map(str, key)))
+
+
 def parse_fingerprint(path: Path, content: bytes) -> Fingerprint:
     """One file's fingerprint. Raises CatalogueErrors with every mistake in it."""
+    return _read(0, path, content).fingerprint
+
+
+def _read(layer: int, path: Path, content: bytes) -> _Read:
     data, positions = _parse_yaml(path, content)
     try:
-        return Fingerprint.model_validate(data)
+        return _Read(layer, path, Fingerprint.model_validate(data), positions)
     except ValidationError as error:
         raise _located(error, path, positions) from error
+
+
+def _check_patterns(read: _Read) -> None:
+    from .patterns import compile_pattern
+
+    mistakes = []
+    for name, indicator in read.fingerprint.indicators.items():
+        try:
+            compile_pattern(indicator.pattern, indicator.ignore_case)
+        except CatalogueError as error:
+            mistakes.append(CatalogueError(error.message, read.at("indicators", name, "pattern")))
+    if mistakes:
+        raise CatalogueErrors(mistakes)
 
 
 def _parse_taxonomy(path: Path, content: bytes) -> dict[str, TaxonomyEntry]:
@@ -203,10 +242,7 @@ def _parse_taxonomy(path: Path, content: bytes) -> dict[str, TaxonomyEntry]:
     return entries
 
 
-_Path = tuple[str | int, ...]
-
-
-def _parse_yaml(path: Path, content: bytes) -> tuple[Any, dict[_Path, tuple[int, int]]]:
+def _parse_yaml(path: Path, content: bytes) -> tuple[Any, _Positions]:
     """The plain data of a YAML file, and line and column of each node by its path of keys."""
     loader = None
     try:
@@ -250,9 +286,7 @@ def _construct(loader: Any, node: Any, at: _Path, positions: dict[_Path, tuple[i
     return loader.construct_object(node, deep=True)
 
 
-def _located(
-    error: ValidationError, path: Path, positions: dict[_Path, tuple[int, int]], prefix: _Path = ()
-) -> CatalogueErrors:
+def _located(error: ValidationError, path: Path, positions: _Positions, prefix: _Path = ()) -> CatalogueErrors:
     mistakes = []
     for detail in error.errors(include_url=False):
         loc = (*prefix, *detail["loc"])
@@ -269,31 +303,32 @@ def _located(
     return CatalogueErrors(mistakes)
 
 
-def _graph_mistakes(fingerprints: Mapping[str, tuple[Path, Fingerprint]]) -> Iterator[CatalogueError]:
+def _graph_mistakes(found: Mapping[str, _Read]) -> Iterator[CatalogueError]:
     """References to fingerprints or indicators that do not exist, and cycles of `explains`."""
-    for path, fingerprint in fingerprints.values():
-        for target in fingerprint.explains:
-            if target not in fingerprints:
-                yield CatalogueError(f"explains unknown fingerprint {target!r}", Location(str(path), key="explains"))
-        conditions = [("when", fingerprint.when)] if fingerprint.when else []
-        conditions += [(f"unless.{i}", u) for i, u in enumerate(fingerprint.unless)]
+    for read in found.values():
+        fingerprint = read.fingerprint
+        for position, target in enumerate(fingerprint.explains):
+            if target not in found:
+                yield CatalogueError(f"explains unknown fingerprint {target!r}", read.at("explains", position))
+        conditions: list[tuple[_Path, Condition]] = [(("when",), fingerprint.when)] if fingerprint.when else []
+        conditions += [(("unless", i), u) for i, u in enumerate(fingerprint.unless)]
         for key, condition in conditions:
-            for ref in condition.refs() if condition else ():
+            for ref in condition.refs():
                 owner, indicator = resolve_ref(ref, fingerprint.id, fingerprint.indicators)
-                known = fingerprints.get(owner)
-                if known is None or (indicator and indicator not in known[1].indicators):
-                    yield CatalogueError(f"refers to unknown indicator {ref!r}", Location(str(path), key=key))
+                known = found.get(owner)
+                if known is None or (indicator and indicator not in known.fingerprint.indicators):
+                    yield CatalogueError(f"refers to unknown indicator {ref!r}", read.at(*key))
     done: set[str] = set()
-    for start in fingerprints:
+    for start in found:
         trail: list[str] = []
 
         def visit(fingerprint_id: str, trail: list[str] = trail) -> list[str] | None:
             if fingerprint_id in trail:
                 return [*trail[trail.index(fingerprint_id) :], fingerprint_id]
-            if fingerprint_id in done or fingerprint_id not in fingerprints:
+            if fingerprint_id in done or fingerprint_id not in found:
                 return None
             trail.append(fingerprint_id)
-            for target in fingerprints[fingerprint_id][1].explains:
+            for target in found[fingerprint_id].fingerprint.explains:
                 if cycle := visit(target):
                     return cycle
             trail.pop()
@@ -302,9 +337,7 @@ def _graph_mistakes(fingerprints: Mapping[str, tuple[Path, Fingerprint]]) -> Ite
 
         if cycle := visit(start):
             done.update(cycle)
-            yield CatalogueError(
-                f"explains goes in a circle: {' -> '.join(cycle)}", Location(str(fingerprints[start][0]), key="explains")
-            )
+            yield CatalogueError(f"explains goes in a circle: {' -> '.join(cycle)}", found[cycle[0]].at("explains"))
 
 
 def resolve_ref(ref: str, own_id: str, own_indicators: Mapping[str, object]) -> tuple[str, str | None]:

@@ -41,8 +41,7 @@ class Conditions:
         if condition.ordered and not self._ordered([lists[r] for r in condition.ordered], condition):
             return False
         if condition.all_of and (condition.within or condition.same):
-            first, *rest = (lists[r] for r in condition.all_of)
-            return any(all(any(_near(a, b, condition) for b in others) for others in rest) for a in first)
+            return _together([], [lists[r] for r in condition.all_of], condition)
         return True
 
     def veto(self, unless: Unless, owner: Fingerprint, hit: Hit) -> bool:
@@ -57,17 +56,21 @@ class Conditions:
 
         if unless.any_of and not any(near(r) for r in unless.any_of):
             return False
-        if not all(near(r) for r in [*unless.all_of, *unless.ordered]):
+        if not all(near(r) for r in unless.all_of):
+            return False
+        if unless.ordered and not self._ordered([near(r) for r in unless.ordered], unless):
             return False
         return all(sum(h.line.count for h in near(r)) >= least for r, least in unless.count.items())
 
     def _count(self, ref: str, owner: Fingerprint) -> int:
         fingerprint_id, indicator = resolve_ref(ref, owner.id, owner.indicators)
+        fingerprint = self._catalogue.fingerprints.get(fingerprint_id)
+        names = _decisive(fingerprint) if fingerprint and fingerprint.is_failure else None
         return sum(
             track.count
             for segment in self._segments
             for (fid, name), track in segment.tracks.items()
-            if fid == fingerprint_id and (indicator is None or name == indicator)
+            if fid == fingerprint_id and (name == indicator if indicator else names is None or name in names)
         )
 
     def _ordered(self, lists: list[list[Hit]], condition: Condition) -> bool:
@@ -77,6 +80,15 @@ class Conditions:
             return any(_not_before(at, b) and _near(at, b, condition) and follow(b, rest[1:]) for b in rest[0])
 
         return any(follow(a, lists[1:]) for a in lists[0])
+
+
+def _together(chosen: list[Hit], lists: list[list[Hit]], condition: Condition) -> bool:
+    """Whether one hit of each list can be chosen so that all stand near each other."""
+    if not lists:
+        return True
+    return any(
+        all(_near(a, hit, condition) for a in chosen) and _together([*chosen, hit], lists[1:], condition) for hit in lists[0]
+    )
 
 
 def _decisive(fingerprint: Fingerprint) -> frozenset[str]:
@@ -105,7 +117,7 @@ def _within(a: Hit, b: Hit, within: Within) -> bool:
         return abs(seconds) <= within.seconds
     if within.lines is not None and (lines := lines_between(a.line, b.line)) is not None:
         return abs(lines) <= within.lines
-    return True
+    return False  # nothing tells that they are near
 
 
 def _placed(hit: Hit, other: Hit, unless: Unless) -> bool:

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 
 from .catalogue import Catalogue
 from .crashid import FailureCollector
@@ -174,7 +173,8 @@ class Correlator:
                 segment.add_milestone(milestone, line)
                 relevant = relevant or segment.first_failure is not None
             if fingerprint.is_failure:
-                claimants.add(fingerprint.id)
+                if fingerprint.indicators[hit.indicator].weight != "context":
+                    claimants.add(fingerprint.id)
                 segment.broke = segment.broke or (fingerprint.role == "cascade" and hit.decisive)
                 if hit.decisive and segment.first_failure is None:
                     segment.first_failure = line.order
@@ -205,25 +205,13 @@ def seconds_between(a: LogLine, b: LogLine) -> float | None:
     return b.time - a.time if comparable(a, b) and a.time is not None and b.time is not None else None
 
 
-YEAR = 366 * 86400.0
-
-
 def seconds_apart(a: tuple[float | None, str | None], b: tuple[float | None, str | None]) -> float | None:
-    """Seconds from a to b as (time, clock) pairs of any two calendars, good to a day or so: time zones are unknown, and a year
-    that one of them does not tell is left out. None where one has no calendar."""
+    """Seconds from a to b as (time, clock) pairs of two calendars, good to a day: time zones are unknown. None where only one
+    of them tells the year, or neither has a calendar."""
     (left, left_clock), (right, right_clock) = a, b
     if left is None or right is None or "boot" in (left_clock, right_clock):
         return None
-    if "no-year" not in (left_clock, right_clock) or left_clock == right_clock:
-        return right - left
-    difference = (_in_year(right) - _in_year(left)) % YEAR
-    return difference - YEAR if difference > YEAR / 2 else difference
-
-
-def _in_year(seconds: float) -> float:
-    """Seconds since the beginning of the year, as if it were a leap year."""
-    moment = datetime.fromtimestamp(seconds, tz=timezone.utc)
-    return (moment.replace(year=2000) - datetime(2000, 1, 1, tzinfo=timezone.utc)).total_seconds()
+    return right - left if "no-year" not in (left_clock, right_clock) or left_clock == right_clock else None
 
 
 def hits_in(segments: list[Segment], fingerprint: str, indicator: str | None, decisive: frozenset[str]) -> Iterator[Hit]:

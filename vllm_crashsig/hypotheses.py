@@ -203,7 +203,9 @@ def _outcome(hits: list[Hit], incident: Incident) -> Outcome:
 
 
 def _is_far(hit: Hit, incident: Incident) -> bool:
-    """Whether a line of another log is days away from the end of the server's own."""
+    """Whether a line of another log is days away from the end of the server's own, which shows no failure."""
+    if incident.primary.first_failure is not None:
+        return False
     end = incident.ends.get(incident.primary.source, (None, None))
     apart = seconds_apart((hit.line.time, hit.line.clock), end)
     return apart is not None and abs(apart) > FAR_APART
@@ -226,7 +228,11 @@ def absorb(hypotheses: list[Hypothesis], catalogue: Catalogue, trail: Trail) -> 
                 trail.add(target, "absorbed", f"a consequence of {cause.id}")
     for refined in hypotheses:
         base = by_id.get(refined.fingerprint.base_id)
-        if base is not None and base is not refined and not refined.survived and base.absorbed_by is None:
+        if refined.survived or base is None or base is refined or refined.absorbed_by == base.id:
+            continue
+        if refined.fingerprint.last_resort:
+            refined.absorbed_by = refined.absorbed_by or base.id
+        elif base.absorbed_by is None:
             base.absorbed_by = refined.id
             trail.add(base.id, "absorbed", f"refined by {refined.id}")
 

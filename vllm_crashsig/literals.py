@@ -10,11 +10,10 @@ Hyperscan could gate on the regexes themselves, but its releases since Vectorsca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-
-import regex
 
 MAX_STRINGS = 48
 """How many alternatives are multiplied out before a sequence is cut."""
@@ -23,12 +22,12 @@ MAX_LENGTH = 40
 MIN_LENGTH = 2
 """Shortest literal that may stand for a pattern."""
 
-_TOKEN = regex.compile(
+_TOKEN = re.compile(
     r"""(?P<escape>\\(?:[pP]\{[^}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)) | (?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])
     | (?P<look>\(\?<?[=!]) | (?P<comment>\(\?\#[^)]*\)) | (?P<open>\((?:\?(?:P<\w+>|[a-zA-Z-]*:|>|<\w+>|P=\w+(?=\))))?)
     | (?P<close>\)) | (?P<anchor>[\^$]) | (?P<bar>\|) | (?P<repeat>(?:[*+?]|\{\d*,?\d*\})[?+]?) | (?P<any>\.)
     | (?P<literal>[^\\])""",
-    regex.VERBOSE | regex.DOTALL,
+    re.VERBOSE | re.DOTALL,
 )
 COMMON = frozenset(
     {
@@ -38,8 +37,8 @@ COMMON = frozenset(
 )  # fmt: skip
 """Words that the prefixes of ordinary lines hold: they tell next to nothing."""
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
-_BOUNDS = regex.compile(r"\{(\d*)(,?)(\d*)\}")
-_SMALL_SET = regex.compile(r"\[(?P<members>(?:\\[^\w]|[^\]\\^-])+)\]")
+_BOUNDS = re.compile(r"\{(\d*)(,?)(\d*)\}")
+_SMALL_SET = re.compile(r"\[(?P<members>(?:\\[^\w]|[^\]\\^-])+)\]")
 
 _Strings = frozenset[str]
 

@@ -110,14 +110,15 @@ class SourceScanner:
         if self._timeouts:
             caps.append(f"{len(self._timeouts)} pattern time-out(s), first in {self._timeouts[0]}")
         last_time, last_clock = self._first_time, self._first_clock
+        layers = dict(self._layers)  # a copy: how often a provisional report is asked for must not show
         for text in self.tail_lines():
             peeled = peel(text)
-            self._layers.update(dict.fromkeys(peeled.layers))
+            layers.update(dict.fromkeys(peeled.layers))
             if peeled.time is not None:
                 last_time, last_clock = peeled.time, peeled.clock
         return Coverage(
             self.name, self._decoder.bytes_seen, self._framer.lines_seen, self._undecodable + self._decoder.replaced,
-            tuple(self._layers), self._first_time, last_time, last_clock, tuple(caps),
+            tuple(layers), self._first_time, last_time, last_clock, tuple(caps),
         )  # fmt: skip
 
     def tail_lines(self) -> list[str]:

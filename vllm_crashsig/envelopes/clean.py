@@ -8,11 +8,14 @@ from ..framing import ESCAPES
 
 _ESCAPES = re.compile(ESCAPES)
 
-_PRINTED = re.compile(r"(?:\^\[|#033|\\x1b|\\u001b|\\033|\u241b)\[[0-9;]{0,16}m")
+_PRINTED = r"(?:\^\[|#033|\\x1b|\\u001b|\\033|\u241b)\[[0-9;]{0,16}m"
 """The same colours after a tool has made the escape byte visible: cat -v, rsyslog (#033), repr, copies from a web page."""
 
-_LOST = re.compile(r"\[(?:[01](?:;[39]\d)?|0;0|[39]\d|0;[39]\d)m(?=[(\sA-Za-z\[]|$)")
+_LOST = r"\[(?:[01](?:;[39]\d)?|0;0|[39]\d|0;[39]\d)m(?=[(\sA-Za-z\[]|$)"
 """Colours whose escape byte was lost altogether, as in logs pasted into issues: ``[1;36m(EngineCore_DP0 pid=1)[0;0m``."""
+
+
+_MARKED = re.compile(rf"(?:{_PRINTED}|{_LOST})+")
 
 
 def strip_escapes(text: str) -> str:
@@ -20,8 +23,18 @@ def strip_escapes(text: str) -> str:
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "[" in text and ("[0" in text or "[1" in text or "[3" in text):
-        text = _LOST.sub("", _PRINTED.sub("", text))
+        text = _without_remains(text)
     return text
+
+
+def _without_remains(text: str) -> str:
+    """Without remains of colours at the beginning of a word or the end of one, so that no word of a message is put together."""
+    return _MARKED.sub(lambda match: "" if _at_word_edge(text, match) else match.group(0), text)
+
+
+def _at_word_edge(text: str, match: re.Match[str]) -> bool:
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+    return not (before.isalnum() and after.isalnum())
 
 
 def last_state(text: str) -> tuple[str, str]:
