@@ -83,7 +83,7 @@ def test_the_gate_sees_every_example_wherever_it_stands() -> None:
         for index in matcher.gated
         if (probe := matcher.probes[index]).fingerprint and probe.indicator
         for text in probe.indicator.examples.hit
-        if index not in {found for _, found in gate.scan((before + text + after).encode())}
+        if index not in {one for _, found in gate.scan((before + text + after).encode()) for one in found}
     ]
     assert missed == []
 

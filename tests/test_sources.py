@@ -1,4 +1,4 @@
-"""Everything that can be named as a log is read, whatever it is packed in, in bounded memory, with a note for what cannot be."""
+"""Everything that can be named as a log is read, whatever it is packed in, in bounded memory; notes tell what cannot be."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,11 @@ def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED, *, st
     return bytes(out.data) if streamed else out.getvalue()
 
 
+def same_bytes(a: bytes, b: bytes) -> int:
+    """How long they are the same."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
 def put(folder: Path, name: str, data: bytes) -> Path:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -187,10 +193,10 @@ def test_nothing_before_the_damage_is_lost(tmp_path: Path, kind: str) -> None:
     [(_, data, told)] = sources(put(tmp_path, "a", bytes(packed)))
     assert data is not None
     assert "damaged" in told[0]
-    same = len(os.path.commonprefix([data, LOG]))
+    same = same_bytes(data, LOG)
     assert same > len(LOG) // 3
     whole = subprocess.run([kind, "-dc"], input=bytes(packed), capture_output=True, check=False).stdout
-    assert same >= len(os.path.commonprefix([whole, LOG])), "as much as the tool itself gives"
+    assert same >= same_bytes(whole, LOG), "as much as the tool itself gives"
 
 
 def test_wrong_checksum_costs_nothing(tmp_path: Path) -> None:
@@ -298,7 +304,8 @@ def test_file_that_grows(tmp_path: Path) -> None:
 
 FILES = {
     "head/vllm.log": LOG, "./worker1/" + "d" * 120 + "/" + "n" * 150 + ".log": b"long name\n", "empty.log": b"",
-    "p/" * 60 + "prefix.log": b"prefix\n", "packed.log": gzip.compress(b"inner\n"), "core": b"\x7fELF" + NOISE, "last.log": LOG[::-1],
+    "p/" * 60 + "prefix.log": b"prefix\n", "packed.log": gzip.compress(b"inner\n"), "core": b"\x7fELF" + NOISE,
+    "last.log": LOG[::-1],
 }  # fmt: skip
 TEXTS = {
     n.removeprefix("./"): b"inner\n" if n == "packed.log" else d for n, d in FILES.items() if n not in ("core", "empty.log")
@@ -458,14 +465,17 @@ def test_zip_with_encrypted_and_odd_members(tmp_path: Path) -> None:
 def test_zip_of_info_zip(tmp_path: Path) -> None:
     put(tmp_path, "a.log", LOG)
     put(tmp_path, "b.log", b"small\n")
-    run = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True)
+
+    def run(command: list[str]) -> bytes:
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True).stdout
+
     run(["zip", "-q", "-P", "pw", "z.zip", "a.log"])
     run(["zip", "-q", "z.zip", "b.log"])
     assert read(tmp_path / "z.zip") == {"z.zip!b.log": b"small\n"}
     assert notes(tmp_path / "z.zip") == ["1 encrypted file(s) not read: a.log"]
-    piped = run(["zip", "-q", "-", "a.log", "b.log"]).stdout
+    piped = run(["zip", "-q", "-", "a.log", "b.log"])
     assert read(put(tmp_path, "p.zip", piped)) == {"p.zip!a.log": LOG, "p.zip!b.log": b"small\n"}
-    large = run(["zip", "-q", "-fz", "-", "a.log", "b.log"]).stdout
+    large = run(["zip", "-q", "-fz", "-", "a.log", "b.log"])
     assert read(put(tmp_path, "l.zip", large)) == {"l.zip!a.log": LOG, "l.zip!b.log": b"small\n"}
 
 
@@ -699,7 +709,8 @@ def test_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("head", "binary"),
     [
-        (LOG[:4096], False), ("größe 漢字 \x1b[31mrot\x1b[0m\r\n".encode() * 50, False), ("müde\n".encode("latin-1") * 99, False),
+        (LOG[:4096], False), ("größe 漢字 \x1b[31mrot\x1b[0m\r\n".encode() * 50, False),
+        ("müde\n".encode("latin-1") * 99, False),
         (LOG[:2000].decode().encode("utf-16"), False), (LOG[:2000].decode().encode("utf-16-le"), False), (b"\0" * 4096, False),
         (b"\0" * 3000 + LOG[:1000], False), (b"\x01\0\0\0\0\0\0\x50" + b"y" * 80, False), (b"a" * 30, False), (b"", False),
         (NOISE[:4096], True), (b"\x7fELF\x02\x01\x01" + b"\0" * 100, True), (zipped({"a": NOISE})[40:], True),
@@ -729,7 +740,7 @@ def decoded(chunks: Iterable[bytes]) -> tuple[bytes, list[str]]:
 
 def parts(data: bytes, places: Iterable[int]) -> list[bytes]:
     edges = [0, *sorted(p % (len(data) + 1) for p in places), len(data)]
-    return [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(edges)]
 
 
 @pytest.mark.parametrize("encoding", WIDE)
@@ -825,8 +836,13 @@ def test_broken_wide_text_is_counted(tank: Classifier) -> None:
 
 # --- Standard input, addresses, the command ----------------------------------------------------------------------------
 
-COMMAND = [sys.executable, "-c", "import sys; from vllm_crashsig.sources import open_paths\n"
-           "for s in open_paths(sys.argv[1:] or ['-']):\n print(s.name, len(b''.join(s.chunks())), s.notes, flush=True)"]  # fmt: skip
+LIST_SOURCES = """
+import sys
+from vllm_crashsig.sources import open_paths
+for source in open_paths(sys.argv[1:] or ["-"]):
+    print(source.name, len(b"".join(source.chunks())), source.notes, flush=True)
+"""
+COMMAND = [sys.executable, "-c", LIST_SOURCES]
 
 
 def piped(data: bytes, *arguments: str) -> list[str]:
@@ -1006,9 +1022,11 @@ def test_s3(tmp_path: Path, s3: str) -> None:
         "FSSPEC_S3_ENDPOINT_URL": s3,
         "AWS_DEFAULT_REGION": "us-east-1",
     }
-    upload = f"import fsspec; f = fsspec.filesystem('s3'); f.mkdir('crashes'); f.put({str(tmp_path)!r} + '/', 'crashes/one', recursive=True)"
+    upload = (
+        "import fsspec, sys; f = fsspec.filesystem('s3'); f.mkdir('crashes'); f.put(sys.argv[1], 'crashes/one', recursive=True)"
+    )
     run = partial(subprocess.run, capture_output=True, text=True, timeout=120, env={**os.environ, **settings_})
-    done = run([sys.executable, "-c", upload], check=False)
+    done = run([sys.executable, "-c", upload, f"{tmp_path}/"], check=False)
     assert done.returncode == 0, done.stderr
     expected = [f"s3://crashes/one/bundle.tar.zst!worker1/vllm.log {len(LOG)} []", f"s3://crashes/one/head.log {len(CAUSE)} []"]
     for address in ("s3://crashes/one", "s3://crashes/one/", "s3://crashes/o*/*"):

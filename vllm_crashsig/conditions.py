@@ -117,7 +117,7 @@ def _within(a: Hit, b: Hit, within: Within) -> bool:
         return abs(seconds) <= within.seconds
     if within.lines is not None and (lines := lines_between(a.line, b.line)) is not None:
         return abs(lines) <= within.lines
-    return False  # nothing tells that they are near
+    return within.seconds is not None  # lines of two files are never near; of times that cannot be compared nobody knows
 
 
 def _placed(hit: Hit, other: Hit, unless: Unless) -> bool:

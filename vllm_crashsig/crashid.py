@@ -116,7 +116,7 @@ class FailureCollector:
         kind = (match.groupdict().get("type") or name).strip()
         if _NOT_FAILURES.search(kind):
             return
-        if name == "exception" and episode is None and line.level not in ("error", "critical"):
+        if name == "exception" and not (episode and episode.frames) and line.level not in ("error", "critical"):
             return  # an exception's name at the beginning of an ordinary line is no failure
         frames = own_frames(episode.frames if episode else [])
         headline = line.text.strip()[:400]

@@ -241,16 +241,16 @@ def _revive(by_id: dict[str, Hypothesis], catalogue: Catalogue, trail: Trail) ->
     """A root and its consequence seen together did break something, even if somebody went on working in the same log: another
     process, or lines that were gathered from several. Only a server that came up again shows that it was overcome."""
     for cause in by_id.values():
-        if cause.role != "root" or cause.outcome not in ("progressed-after", "terminal", "unresolved"):
+        if cause.role != "root" or cause.outcome != "progressed-after":
             continue
         for target in catalogue.explained[cause.id]:
             effect = by_id.get(target)
-            if effect is None or effect.role != "cascade" or effect.outcome == "recovered":
+            if effect is None or effect.role != "cascade" or effect.outcome != "progressed-after":
                 continue
             for hypothesis in (cause, effect):
-                if hypothesis.outcome == "progressed-after":
-                    hypothesis.outcome = "unresolved"
-                    trail.add(hypothesis.id, "weakened", "the log goes on with work, but cause and consequence are both there")
+                hypothesis.outcome = "unresolved"
+                trail.add(hypothesis.id, "weakened", "the log goes on with work, but cause and consequence are both there")
+            break
 
 
 def precedes(cause: Hypothesis, effect: Hypothesis) -> bool:

@@ -43,7 +43,7 @@ class LogLine:
     count: int = 1
     """How many occurrences the line stands for (Ray folds repeats)."""
     order: int = 0
-    """Grows from line to line of a source in the order in which they were written: the number, unless newest come first."""
+    """How many lines of text were written up to this one: grows along a source, also where its newest line stands first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class SourceScanner:
         self._tail = b""
         self._calm = 0
         self._followed = 0
-        self._newest_first = False
+        self._lines_before = 0
         self._final: Coverage | None = None
         self.blank = True
 
@@ -63,7 +63,6 @@ class SourceScanner:
     def set_layout(self, layout: Layout) -> None:
         """How the source is laid out; to be told before its first line."""
         self._unwrapper.columns = layout.columns
-        self._newest_first = layout.newest_first
         if layout.columns:
             self.note(f"lines cut at {layout.columns} columns were put together again")
         if layout.newest_first:
@@ -149,6 +148,7 @@ class SourceScanner:
             if not self._is_more_of_the_same(found):
                 self._layers.update(dict.fromkeys(line.layers))
                 yield found
+        self._lines_before += frame.newlines
 
     def _with_followers(self, frame: Frame, candidates: Iterator[_Candidate]) -> Iterator[_Candidate]:
         """The candidates, and between them the lines that follow a frame of a traceback: one of them closes it."""
@@ -215,7 +215,7 @@ class SourceScanner:
             level=peeled.level,
             layers=tuple(peeled.layers),
             count=peeled.count,
-            order=-frame.line_number(index) if self._newest_first else frame.line_number(index),
+            order=self._lines_before + index + 1,
         )
 
     def _look_at_head(self, frame: Frame) -> None:

@@ -93,6 +93,8 @@ class Unwrapper:
                 self._open[stream] = _Parts([match.group(1) + b"F "], number, offset, None)
             self._add(stream, raw[match.end() :], out)
         elif stream in self._open:
+            if not b"".join(self._open[stream].parts[1:]).strip(b"\0 \t"):  # nothing but its prefix came so far: it begins here
+                self._open[stream].number, self._open[stream].offset = number, offset
             self._add(stream, raw[match.end() :], out)
             self._flush(stream, out)
         else:

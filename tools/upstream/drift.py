@@ -76,6 +76,25 @@ def sequences(items: Iterable[Any], limit: int = 40) -> list[list[str | None]]:
     return ways
 
 
+_PREFIX = re.compile(
+    r"^(?:[\w.]*(?:Error|Exception|Timeout|Unsupported|Failed)\)?: ?|NCCL (?:INFO|WARN) "
+    r"|Value error, |Triton Error \[\w+\]: |\W+)+"
+)
+_NOT_ITS_OWN = re.compile(
+    r"\.py\b|^in \w+$|\w/|\[?Errno|errno:|exit ?code|EXIT CODE|[Ss]ignal \d|SIG[A-Z]{3}|^(?:\w+ )?(?:set|Error|error):?$"
+    r"|Cannot allocate memory|Address already in use|Connection (?:timed out|refused|reset)|No route to host|Broken pipe"
+    r"|Network is unreachable|No such file|Permission denied|not permitted|Too many open files|temporarily unavailable"
+    r"|requested address|not supported by protocol|not supported on this system"
+)
+
+
+def _own_words(run: str) -> str:
+    """What of a literal text the program itself words: not the class of an exception before it, no frame of a traceback, no
+    error of the operating system, no exit code. Nothing if little is left."""
+    text = _PREFIX.sub("", " ".join(run.split())).strip(" :;,'\"([{")
+    return "" if _NOT_ITS_OWN.search(text) or " " not in text else text
+
+
 def core_texts(indicator: Indicator) -> list[str]:
     """The longest literal text of each alternative; none for an alternative that has only short ones."""
     try:
@@ -87,7 +106,7 @@ def core_texts(indicator: Indicator) -> list[str]:
     texts = []
     for way in sequences(parsed):
         runs = "".join("\0" if c is None else c for c in way).split("\0")
-        longest = " ".join(max(runs, key=len).split())
+        longest = max((_own_words(run) for run in runs), key=len)
         if len(longest) >= SHORTEST and longest not in texts:
             texts.append(longest)
     return texts
@@ -100,7 +119,6 @@ class Strings:
     """What a package may print."""
 
     def __init__(self, product: str, wheel: Wheel) -> None:
-        self._wheel, self._libraries = wheel, LIBRARIES[product]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             folder = {"nccl": "nvidia/"}.get(product, product + "/")
@@ -109,28 +127,19 @@ class Strings:
                 for _, tree in wheel.trees(rf"{folder}(?!test/|tests/|.*/tests/|thirdparty_files/|rllib/|core/generated/)")
                 for text in _constants(tree)
             )
-            self._text = "\n".join(dict.fromkeys(pieces)).lower().encode("ascii", "replace")  # bytes are searched faster
+            text = "\n".join(dict.fromkeys(pieces)).encode("ascii", "replace")  # bytes are searched faster
+        printable = re.compile(rb"[\x20-\x7e]{10,}")
+        found = {one for data in wheel.pieces(LIBRARIES[product]) for one in printable.findall(data) if one.count(b" ") > 1}
+        self._text = (text + b"\n" + b"\n".join(found)).lower()
 
-    def lacking(self, texts: Iterable[str]) -> list[str]:
-        """Those of the texts that are nowhere."""
-        left = [t for t in dict.fromkeys(texts) if not self._spread(t.lower())]
-        for data in self._wheel.pieces(self._libraries) if left else ():
-            left = [t for t in left if _inner(t).encode() not in data]
-        return left
-
-    def _spread(self, text: str) -> bool:
-        """Whether the text is there, or most of it in runs of words between which the program fills in something."""
-        if text.encode("ascii", "replace") in self._text:
+    def has(self, text: str) -> bool:
+        """Whether the text is there, or most of its runs of three words: between others the program fills in something."""
+        wanted = text.lower().encode("ascii", "replace")
+        if wanted in self._text:
             return True
-        words = text.split(" ")
-        grams = [" ".join(words[i : i + 3]) for i in range(len(words) - 2)]
-        return len(grams) > 1 and sum(gram.encode("ascii", "replace") in self._text for gram in grams) >= 0.6 * len(grams)
-
-
-def _inner(text: str) -> str:
-    """What is looked for in libraries: the text without its first and last word, next to which a value may stand."""
-    words = text.split(" ")
-    return text if len(words) < 4 else " ".join(words[1:-1])
+        words = wanted.split(b" ")
+        runs = [b" ".join(words[i : i + 3]) for i in range(len(words) - 2)]
+        return len(runs) > 1 and sum(run in self._text for run in runs) >= 0.6 * len(runs)
 
 
 def _constants(tree: ast.Module) -> Iterator[str]:
@@ -198,7 +207,7 @@ def message_report(strings: dict[str, Strings], versions: dict[str, str], catalo
             shared[one.id, name] = products
             for product in products:
                 looked_for[product].append((one.id, name, core_texts(indicator)))
-    missing = {p: set(strings[p].lacking(t for _, _, texts in rows for t in texts)) for p, rows in looked_for.items()}
+    missing = {p: {t for _, _, texts in rows for t in texts if not strings[p].has(t)} for p, rows in looked_for.items()}
     lines, checked = [], 0
     for (one_id, name), products in shared.items():
         texts = next(t for i, n, t in looked_for[products[0]] if (i, n) == (one_id, name))
@@ -206,7 +215,7 @@ def message_report(strings: dict[str, Strings], versions: dict[str, str], catalo
         gone = [t for t in texts if all(t in missing[p] for p in products)]
         where = " and ".join(products)
         if gone and len(gone) == len(texts):
-            lines.append(f"  {one_id}:{name}: no text of it is in {where} any more: {_short(gone)}")
+            lines.append(f"  {one_id}:{name}: no text of it found in {where}: {_short(gone)}")
         elif gone:
             lines.append(f"  {one_id}:{name}: {len(gone)} of {len(texts)} texts not in {where}: {_short(gone)}")
     whole = sum("no text of it" in line for line in lines)

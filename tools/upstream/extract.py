@@ -2,6 +2,7 @@
 
     .venv/bin/python tools/upstream/extract.py               all lists (about 8 GB pass through; a wheel is deleted once read)
     .venv/bin/python tools/upstream/extract.py ray nccl      only these
+    .venv/bin/python tools/upstream/extract.py hand          only take over hand.yaml (no downloads, seconds)
     .venv/bin/python tools/upstream/extract.py --wheels DIR  keep the wheels there, and use those that lie there already
 
 Packages come from PyPI through pip, one at a time, and are read from the archive: nothing of them is imported or run. The
@@ -417,6 +418,17 @@ def hand(name: str) -> dict[str, dict[str, Any]]:
     return groups
 
 
+def refresh_hand() -> None:
+    """Takes over what hand.yaml says, without looking at any package or program."""
+    for name in yaml.safe_load(HAND.read_text()):
+        data = json.loads((LISTS / f"{name}.json").read_text())
+        groups = data.pop("names")
+        for group, rows in hand(name).items():
+            groups.setdefault(group, {}).update(rows)
+        data.pop("extracted")
+        write(name, data, groups)
+
+
 def program_groups(wanted: Callable[[str], bool], list_name: str) -> dict[str, dict[str, Any]]:
     old_file = LISTS / f"{list_name}.json"
     old = json.loads(old_file.read_text())["names"] if old_file.exists() else {}
@@ -440,9 +452,14 @@ def first_line(command: list[str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("lists", nargs="*", default=[], help="vllm, ray, nccl, torch, docker, kubernetes, other (default: all)")
+    parser.add_argument(
+        "lists", nargs="*", default=[], help="vllm, ray, nccl, torch, docker, kubernetes, other, or hand alone (default: all)"
+    )
     parser.add_argument("--wheels", type=Path, help="folder of wheels to use and to keep")
     arguments = parser.parse_args()
+    if arguments.lists == ["hand"]:
+        refresh_hand()
+        return
     lists = arguments.lists or [*VERSIONS, "docker", "kubernetes", "other"]
     with tempfile.TemporaryDirectory(prefix="upstream-") as temporary:
         wheels, keep = arguments.wheels or Path(temporary), arguments.wheels is not None

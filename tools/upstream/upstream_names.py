@@ -378,11 +378,20 @@ def problem(mention: Mention, place: Place) -> str | None:
         lacking = [v for v in offered if v not in having]
         if not offered or not lacking or one.name in taken_away(place.command):
             continue
+        if one.kind == "option" and not one.program and _of_another(one.name, product, place.claim):
+            continue
         ranged = product in place.versions or not _NAMES_A_VERSION.search(place.text + " " + place.command)
         ranged = ranged and not presupposed(one.name, place.text)
         if offered[-1] in lacking or (ranged and place.part not in ("summary", "impact")):
             return f"{one.kind} {one.name} is not in {product} {', '.join(lacking)}"
     return None
+
+
+def _of_another(name: str, product: str, claim: str) -> bool:
+    """Whether words that are not about this product name an option that another program has (``--device`` of Docker)."""
+    about = "vllm" in claim.lower() if product == "vllm" else product in claim.lower()
+    others = (Mention("option", name, p) for p in programs() if p.startswith(("docker", "kubectl")))
+    return not about and claim != "all" and any(_having(other) for other in others)
 
 
 def presupposed(name: str, text: str) -> bool:
