@@ -583,7 +583,7 @@ def test_too_many_members(tmp_path: Path, pack: Callable[[Mapping[str, bytes]], 
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    size = 24 << 20
+    size = 12 << 20
     text = LOG * (size // len(LOG) + 1)
     paths = [put(tmp_path, kind, PACK[kind](text) if kind != "xz" else lzma.compress(text, preset=0)) for kind in KINDS]
     paths += [put(tmp_path, "t", gzip.compress(tarball({"a": text}))), put(tmp_path, "z", zipped({"a": text}))]

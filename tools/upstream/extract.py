@@ -66,7 +66,7 @@ SINGLE: dict[str, list[str]] = {"huggingface_hub": ["huggingface_hub"], "transfo
 """Smaller packages, of which only the newest is read, into other.json."""
 
 PROGRAMS = [
-    "awk", "cat", "chmod", "curl", "cut", "dd", "df", "dmesg", "docker exec", "docker inspect", "docker load",
+    "awk", "cat", "chmod", "curl", "cut", "dd", "df", "dmesg", "docker events", "docker exec", "docker inspect", "docker load",
     "docker login", "docker logs", "docker network create", "docker ps", "docker pull", "docker restart",
     "docker run", "docker service create", "docker service update", "docker stop", "docker system df",
     "docker update", "du", "env", "findmnt", "fold", "free", "fuser", "getent", "git", "grep", "head", "hostname",

@@ -133,32 +133,36 @@ class _Members:
 
 
 class Member:
-    """One member's plain bytes. Afterwards ``damage`` says what is wrong with it, if anything, and the stream stands behind it.
-
-    recent: the last compressed bytes that were taken from the stream.
-    kept: all of them, unless they were too many.
-    """
+    """One member's plain bytes. Afterwards ``damage`` says what is wrong with it, if anything; the stream stands behind it."""
 
     def __init__(self, stream: Stream, kind: str) -> None:
         self.damage = ""
-        self.recent = b""
-        self.kept = bytearray()
+        self._taken: list[bytes] = []  # not joined while all is well: that copy alone would cost a twentieth of the time
+        self._size = 0
         self._stream = stream
         self._kind = kind
+
+    @property
+    def recent(self) -> bytes:
+        """The last compressed bytes that were taken from the stream."""
+        return b"".join(self._taken[-2:])
+
+    @property
+    def kept(self) -> bytes:
+        """All of them, or none when there were too many."""
+        return b"".join(self._taken) if self._size <= REPLAY else b""
 
     def __iter__(self) -> Iterator[bytes]:
         make, errors = library(self._kind)
         decoder = make()
-        given = total = 0
+        given = 0
         while not decoder.eof:
             data = self._stream.read(STEP) if decoder.needs_input else b""
             if data:
-                self.recent = self.recent[-STEP:] + data
-                total += len(data)
-                if total <= REPLAY:
-                    self.kept += data
-                else:
-                    self.kept.clear()
+                self._taken.append(data)
+                self._size += len(data)
+                if self._size > REPLAY:
+                    del self._taken[:-2]
             elif decoder.needs_input:
                 self.damage = CUT
                 return
@@ -166,15 +170,15 @@ class Member:
                 piece = decoder.decompress(data, PIECE)
             except errors as error:
                 self.damage = f"damaged ({str(error).rstrip('.')})"
-                if self.kept:
-                    yield from _last_words(bytes(self.kept), self._kind, given)
+                if kept := self.kept:
+                    yield from _last_words(kept, self._kind, given)
                 return
             given += len(piece)
             if piece:
                 yield piece
         if unused := decoder.unused_data:
             self._stream.unread(unused)
-            self.recent = self.recent[: -len(unused)]
+            self._taken[-1] = self._taken[-1][: -len(unused)]
 
 
 def _last_words(fed: bytes, kind: str, given: int) -> Iterator[bytes]:
@@ -204,22 +208,22 @@ def _is_likely(head: bytes, kind: str) -> bool:
     return compression_of(head) == kind
 
 
-def _appended(data: bytes | bytearray, kind: str) -> bytes:
+def _appended(data: bytes, kind: str) -> bytes:
     """The sound members at the end of what looked like one that is cut off: the compressor was killed, its successor appended.
 
     Sound to the last byte, for a packed file inside of the packed data looks the same at first.
     """
     at, tries = data.find(_MAGICS[kind], 1), 8
     while at >= 0 and tries:
-        if _is_likely(bytes(data[at : at + 10]), kind):
+        if _is_likely(data[at : at + 10], kind):
             tries -= 1
             notes: list[str] = []
             size = 0
-            for piece in _Members(Stream([bytes(data[at:])]), kind, notes, probing=True):
+            for piece in _Members(Stream([data[at:]]), kind, notes, probing=True):
                 size += len(piece)
                 if size > MAX_PROBE:
                     return b""
             if size and not notes:
-                return bytes(data[at:])
+                return data[at:]
         at = data.find(_MAGICS[kind], at + 1)
     return b""
