@@ -34,7 +34,7 @@ def frames_of(chunks: Iterable[bytes]) -> tuple[list[Frame], Framer]:
 
 
 def lines_of(frames: Iterable[Frame]) -> list[Line]:
-    return [(f.line_number(i), f.line_offset(i), raw) for f in frames for i, raw in enumerate(f.lines)]
+    return [(f.line_number(i), f.line_offset(i), f.line(i)) for f in frames for i in range(f.count)]
 
 
 def unwrapped(*chunks: bytes) -> list[Line]:

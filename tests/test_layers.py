@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "vllm_crashsig"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"encodings", "errors", "model", "schema", "version", "framing", "redact", "literals"}),
     frozenset({"envelopes", "facts", "patterns", "report", "sources"}),
-    frozenset({"catalogue", "crashid", "gate", "remediation", "schemas", "unwrap", "layout"}),
-    frozenset({"cache", "lint", "match", "outputs"}),
+    frozenset({"catalogue", "crashid", "docker_frame", "gate", "remediation", "schemas", "layout"}),
+    frozenset({"cache", "lint", "match", "outputs", "unwrap"}),
     frozenset({"correlate", "prepare"}),
     frozenset({"conditions", "incidents", "scan"}),
     frozenset({"hypotheses"}),

@@ -68,6 +68,8 @@ class Segment:
     stops: dict[str, LogLine] = field(default_factory=dict)
     """The first line of each kind of stop."""
     context: dict[str, FactValue] = field(default_factory=dict)
+    containers: set[str] = field(default_factory=set)
+    """Ids of containers that records of them tell."""
     failures: FailureCollector = field(default_factory=FailureCollector)
     notes: dict[tuple[str, str], int] = field(default_factory=dict)
     first: LogLine | None = None
@@ -180,6 +182,8 @@ class Correlator:
                     segment.first_failure = line.order
             else:
                 segment.context.update(hit.facts)
+                if isinstance(container := hit.facts.get("container_id"), str) and len(segment.containers) < KEPT_SEGMENTS:
+                    segment.containers.add(container)
                 if fingerprint.role == "healthy":
                     claimants.add(fingerprint.id)
         if found.markers:

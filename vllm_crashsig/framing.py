@@ -50,6 +50,8 @@ class Frame:
     """Zero bytes left out: of a crashed disk, a rotated file, or UTF-16 appended to another encoding."""
     cut: bool = False
     """Whether this is a piece of a line longer than MAX_LINE."""
+    bare: bool = True
+    """Whether ``text`` holds the lines as they are judged, and not in something that hides them."""
 
     @cached_property
     def newlines(self) -> int:
@@ -59,20 +61,9 @@ class Frame:
     @cached_property
     def text(self) -> bytes:
         """The lines as valid UTF-8 without terminal sequences; the same number of lines as ``raw``."""
-        text = self.raw
-        if b"\0" in text:
-            self.zeros = text.count(b"\0")
-            text = text.replace(b"\0", b"")
-        if b"\x1b" in text:
-            text = _without_escapes(text)
-        if not text.isascii():
-            try:
-                text.decode()
-            except UnicodeDecodeError:
-                replaced = text.decode(errors="replace")
-                self.undecodable = replaced.count("\ufffd") - text.count("\ufffd".encode())
-                text = replaced.encode()
-        return text
+        cleaned = clean_text(self.raw)
+        self.undecodable, self.zeros = cleaned.undecodable, cleaned.zeros
+        return cleaned.text
 
     @cached_property
     def lines(self) -> list[bytes]:
@@ -81,6 +72,19 @@ class Frame:
         if not lines[-1]:
             lines.pop()
         return lines
+
+    def line(self, index: int) -> bytes:
+        """The index-th line of ``text``, without its newline."""
+        return self.lines[index]
+
+    def told(self, index: int) -> dict[str, Any] | None:
+        """What the unwrapped container told of the index-th line."""
+        return self.fields[index] if self.fields is not None else None
+
+    @property
+    def count(self) -> int:
+        """How many lines there are."""
+        return len(self.lines)
 
     def line_number(self, index: int) -> int:
         """1-based number in the source of the index-th line."""
@@ -92,6 +96,33 @@ class Frame:
             lengths = (len(line) + 1 for line in self.raw.split(b"\n"))
             self.offsets = [self.first_offset, *accumulate(lengths, initial=self.first_offset)][1:]
         return self.offsets[index]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanText:
+    """Bytes made valid UTF-8 without terminal sequences, and what that cost."""
+
+    text: bytes
+    undecodable: int = 0
+    zeros: int = 0
+
+
+def clean_text(text: bytes) -> CleanText:
+    """Zero bytes and terminal sequences left out, undecodable bytes replaced."""
+    zeros = undecodable = 0
+    if b"\0" in text:
+        zeros = text.count(b"\0")
+        text = text.replace(b"\0", b"")
+    if b"\x1b" in text:
+        text = _without_escapes(text)
+    if not text.isascii():
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            replaced = text.decode(errors="replace")
+            undecodable = replaced.count("\ufffd") - text.count("\ufffd".encode())
+            text = replaced.encode()
+    return CleanText(text, undecodable, zeros)
 
 
 def _without_escapes(text: bytes) -> bytes:

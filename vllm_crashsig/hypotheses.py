@@ -19,6 +19,8 @@ STOP_SECONDS = 60.0
 """How long after an orderly stop began failures are only its echo."""
 PROGRESS_NEEDED = 2
 """Progress milestones after an error that show it was survived (one may be a line that was already on its way)."""
+NEXT_LINES = 5
+"""Lines over which the kernel tells of one OOM kill."""
 FAR_APART = 26 * 3600.0
 """Seconds between two logs beyond which they cannot speak of the same crash, whatever the time zones."""
 LATE_LINES = 600
@@ -125,7 +127,10 @@ def _hypothesis(fingerprint: Fingerprint, incident: Incident, conditions: Condit
 
 
 def _same_event(hit: Hit, vetoed: Hit) -> bool:
-    """Whether a hit tells of an event that was vetoed in another file of the case, where its time or place was known."""
+    """Whether a hit tells of an event that was vetoed: by the next line about the same process, or in another file of the case
+    where its time or place was known."""
+    if (lines := lines_between(hit.line, vetoed.line)) is not None and "pid" in hit.facts:
+        return abs(lines) <= NEXT_LINES and hit.facts["pid"] == vetoed.facts.get("pid")
     if hit.line.source == vetoed.line.source or seconds_between(hit.line, vetoed.line) is not None:
         return False
     return hit.indicator == vetoed.indicator and mask(hit.matched) == mask(vetoed.matched)
@@ -165,9 +170,11 @@ def _veto(hit: Hit, fingerprint: Fingerprint, incident: Incident, conditions: Co
 
 
 def _other_container(hit: Hit, incident: Incident) -> str | None:
-    """The container that a line names, if the case is known to be about another one."""
-    named, own = hit.facts.get("container_id"), incident.context.get("container_id")
-    if not isinstance(named, str) or not isinstance(own, str) or named.startswith(own) or own.startswith(named):
+    """The container that a line names, if the case is known to be about others."""
+    named = hit.facts.get("container_id")
+    if not isinstance(named, str) or not incident.containers:
+        return None
+    if any(named.startswith(own) or own.startswith(named) for own in incident.containers):
         return None
     return named[:12]
 

@@ -23,6 +23,11 @@ class Incident:
     """When the log of each source ends."""
 
     @property
+    def containers(self) -> frozenset[str]:
+        """Ids of the containers that the case is about, as far as a record tells (`docker inspect`)."""
+        return frozenset(c for segment in self.segments for c in segment.containers)
+
+    @property
     def context(self) -> dict[str, FactValue]:
         merged: dict[str, FactValue] = {}
         for segment in [*self.segments, self.primary]:

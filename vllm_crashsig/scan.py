@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,10 +21,8 @@ CALM = 50
 """Progress lines in a row after which more of them tell nothing new, until something else happens."""
 HEAD_LINES = 25
 """Lines at the beginning that are looked at for a time and the envelopes, whether they hit or not."""
-TAIL_BYTES = 16 * 1024
-"""The end of the source that is kept: for its last time, and for how the log ends."""
-TEXT_LIMIT = 4000
-"""Characters of a line that evidence keeps, around its first match."""
+TAIL_LINES = 40
+"""Lines at the end that are looked at for a time and the envelopes."""
 
 
 _Candidate = tuple[int, bytes, list[int], "int | None"]
@@ -48,7 +47,7 @@ class SourceScanner:
         self._head = 0
         self._first_time: float | None = None
         self._first_clock: str | None = None
-        self._tail = b""
+        self._tail: deque[Frame] = deque()
         self._calm = 0
         self._followed = 0
         self._lines_before = 0
@@ -85,7 +84,8 @@ class SourceScanner:
         if (parts := self._unwrapper.finish()) is not None:
             yield from self._frame(parts)
         self._final = self.coverage()
-        self._framer, self._unwrapper, self._tail = Framer(), Unwrapper(), b""
+        self._framer, self._unwrapper = Framer(), Unwrapper()
+        self._tail.clear()
 
     @property
     def closed(self) -> bool:
@@ -110,8 +110,7 @@ class SourceScanner:
             caps.append(f"{len(self._timeouts)} pattern time-out(s), first in {self._timeouts[0]}")
         last_time, last_clock = self._first_time, self._first_clock
         layers = dict(self._layers)  # a copy: how often a provisional report is asked for must not show
-        for text in self.tail_lines():
-            peeled = peel(text)
+        for peeled in self._tail_lines():
             layers.update(dict.fromkeys(peeled.layers))
             if peeled.time is not None:
                 last_time, last_clock = peeled.time, peeled.clock
@@ -120,9 +119,18 @@ class SourceScanner:
             tuple(layers), self._first_time, last_time, last_clock, tuple(caps),
         )  # fmt: skip
 
-    def tail_lines(self) -> list[str]:
-        """The last lines seen, oldest first."""
-        return [t for t in self._tail.decode(errors="replace").split("\n") if t.strip()][-40:]
+    def _keep_tail(self, frame: Frame) -> None:
+        """Keeps the last frames that together hold TAIL_LINES lines."""
+        self._tail.append(frame)
+        while len(self._tail) > 1 and sum(f.newlines for f in self._tail) - self._tail[0].newlines >= TAIL_LINES:
+            self._tail.popleft()
+
+    def _tail_lines(self) -> Iterator[Peeled]:
+        """The last lines, oldest first."""
+        places = [(frame, index) for frame in self._tail for index in range(max(0, frame.count - TAIL_LINES), frame.count)]
+        for frame, index in places[-TAIL_LINES:]:
+            if frame.line(index).strip():
+                yield _peeled(frame, index)
 
     def _frame(self, frame: Frame) -> Iterator[LineHits]:
         text = frame.text
@@ -132,10 +140,7 @@ class SourceScanner:
             self.blank = False
         if self._head < HEAD_LINES:
             self._look_at_head(frame)
-        if len(text) >= TAIL_BYTES:
-            self._tail = text[-TAIL_BYTES:]
-        else:
-            self._tail = (self._tail + text)[-TAIL_BYTES:]
+        self._keep_tail(frame)
         for index, raw, candidates, start in self._with_followers(frame, self._candidates(frame, text)):
             if self._calm >= CALM and self._matcher.progress.issuperset(candidates):
                 continue
@@ -162,14 +167,14 @@ class SourceScanner:
             else:
                 yield index, raw, probes, start
         if self._followed:
-            yield from self._followers(frame, at, len(frame.lines))
+            yield from self._followers(frame, at, frame.count)
 
     def _followers(self, frame: Frame, start: int, end: int) -> Iterator[_Candidate]:
         for index in range(start, end):
             if not self._followed:
                 return
             self._followed -= 1
-            yield index, frame.lines[index], self._matcher.closing, None
+            yield index, frame.line(index), self._matcher.closing, None
 
     def _is_more_of_the_same(self, found: LineHits) -> bool:
         """Whether this is one of very many progress lines with nothing else between them."""
@@ -182,7 +187,7 @@ class SourceScanner:
     def _candidates(self, frame: Frame, text: bytes) -> Iterator[_Candidate]:
         if self._gate is None:
             everything = sorted([*self._matcher.gated, *self._matcher.ungated])
-            for index, raw in enumerate(frame.lines):
+            for index, raw in ((i, frame.line(i)) for i in range(frame.count)):
                 yield index, raw, everything, None
             return
         gated, newlines = candidates_by_line(self._gate, text)
@@ -191,19 +196,19 @@ class SourceScanner:
             frame.newlines = newlines
         if self._matcher.ungated:
             by_line = {index: found for _, index, found in gated}
-            for index, raw in enumerate(frame.lines):
+            for index, raw in ((i, frame.line(i)) for i in range(frame.count)):
                 yield index, raw, sorted([*by_line.get(index, ()), *self._matcher.ungated]), None
             return
         for start, index, candidates in gated:
+            if not frame.bare:
+                yield index, frame.line(index), candidates, None
+                continue
             end = text.find(b"\n", start)
             line = text[start : end if end >= 0 else len(text)]
             yield index, line, candidates, start if untouched and frame.offsets is None else None
 
     def _line(self, frame: Frame, index: int, raw: bytes, start: int | None) -> LogLine:
-        peeled = peel(raw.decode())
-        fields = frame.fields[index] if frame.fields is not None else None
-        if fields:
-            _add_fields(peeled, fields)
+        peeled = _peeled(frame, index, raw)
         return LogLine(
             source=self.name,
             number=frame.line_number(index),
@@ -219,18 +224,24 @@ class SourceScanner:
         )
 
     def _look_at_head(self, frame: Frame) -> None:
-        for index, raw in enumerate(frame.text.split(b"\n", HEAD_LINES)[:HEAD_LINES]):
-            if not raw.strip():
+        for index in range(min(frame.count, 8 * HEAD_LINES)):
+            if not frame.line(index).strip():
                 continue
             self._head += 1
-            peeled = peel(raw[:4096].decode(errors="replace"))
-            if frame.fields is not None and index < len(frame.fields) and (fields := frame.fields[index]):
-                _add_fields(peeled, fields)
+            peeled = _peeled(frame, index)
             self._layers.update(dict.fromkeys(peeled.layers))
             if self._first_time is None:
                 self._first_time, self._first_clock = peeled.time, peeled.clock
             if self._head >= HEAD_LINES:
                 return
+
+
+def _peeled(frame: Frame, index: int, raw: bytes | None = None) -> Peeled:
+    """A line without its envelopes, with what its container told."""
+    peeled = peel((frame.line(index) if raw is None else raw).decode(errors="replace"))
+    if fields := frame.told(index):
+        _add_fields(peeled, fields)
+    return peeled
 
 
 def _add_fields(peeled: Peeled, fields: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from .docker_frame import docker_frame
 from .envelopes.json_line import decode_json_line
 from .framing import MAX_LINE, Frame
 
@@ -47,6 +48,8 @@ class Unwrapper:
             frame = self._put_together(frame)
         if frame.cut or not (self._is_cri or self._open or _has_json_line(frame.raw)):
             return frame
+        if not self._open and not self._is_cri and (records := docker_frame(frame)) is not None:
+            return records
         out: list[_Line] = []
         for index, raw in enumerate(_split(frame.raw)):
             number, offset = frame.line_number(index), frame.line_offset(index)
