@@ -87,6 +87,9 @@ class Reporter:
         clock = next((c.last_clock for c in coverage if c.last_clock in ("utc", "local")), None) or next(
             (c.last_clock for c in coverage if c.last_clock), None
         )
+        lost = sum(segment.failures.dropped for s in streams for segment in s.segments)
+        if lost:
+            caps.append(f"{lost} more line(s) of unknown failures are not listed")
         times = [t for c in coverage if c.last_clock == clock for t in (c.first_time, c.last_time) if t is not None]
         return Report(
             tool=Tool(version=__version__, catalogue=ToolCatalogue(version=self._catalogue.version, hash=self._catalogue.hash)),
@@ -230,7 +233,7 @@ class Reporter:
         elif ended == "open" and not is_last:
             ended = "silent"
         return IncidentInfo(
-            index=answer.incident.index,
+            index=primary.index,
             source=primary.source,
             first_line=min(numbers, default=0),
             last_line=max(numbers, default=0),
@@ -335,6 +338,7 @@ def _redacted_note(note: TrailNote) -> TrailNote:
 def _fold(incidents: list[IncidentInfo]) -> list[IncidentInfo]:
     """Incidents in a row with the same first cause become one, told N times (the last one stands for all)."""
     folded: list[IncidentInfo] = []
+    last = 0
     for incident in incidents:
         cause = incident.classifications[0].id if incident.classifications else None
         before = folded[-1] if folded else None
@@ -345,7 +349,9 @@ def _fold(incidents: list[IncidentInfo]) -> list[IncidentInfo]:
             and before.classifications[0].id == cause
             and before.source == incident.source
         ):
-            folded[-1] = incident.model_copy(update={"first_line": before.first_line, "repeats": before.repeats + 1})
+            lives = before.repeats + incident.index - last  # lives in between that were not kept count too
+            folded[-1] = incident.model_copy(update={"first_line": before.first_line, "repeats": lives})
         else:
             folded.append(incident)
+        last = incident.index
     return folded

@@ -28,14 +28,19 @@ def classify(log: str | bytes | Iterable[str | bytes]) -> Report:
 
 
 def classify_paths(
-    paths: Iterable[str | os.PathLike[str]], classifier: Classifier | None = None, *, exit_status: int | None = None
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    classifier: Classifier | None = None,
+    *,
+    exit_status: int | None = None,
 ) -> Report:
-    """The report for several files that belong to ONE case, such as a container's log and the node's dmesg.
+    """The report for one file, or for several that belong to ONE case, such as a container's log and the node's dmesg.
 
     A path may be a file, a folder, a pattern, an address or ``-`` for standard input; compressed files and archives are
     looked into (see `open_paths`). exit_status: how the server's process or container ended, if that is known (137, -9, 1).
     Raises InputError when a path is missing, may not be read or holds nothing to read.
     """
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
     return classify_sources(open_paths(paths), classifier, exit_status=exit_status)
 
 

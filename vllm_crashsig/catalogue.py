@@ -18,6 +18,8 @@ from .schema import Condition, Fingerprint, TaxonomyEntry
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 TAXONOMY_FILE = "taxonomy.yaml"
+MAX_NODES = 50_000
+"""Values in one file. Ours hold up to a thousand; nested aliases can stand for billions."""
 CATALOGUE_VERSION = "1"
 """Version of the built-in catalogue's conventions (ids and roles), told in every report beside its hash."""
 
@@ -215,12 +217,14 @@ def _read(layer: int, path: Path, content: bytes) -> _Read:
 
 
 def _check_patterns(read: _Read) -> None:
-    from .patterns import compile_pattern
+    from .patterns import FOREIGN, compile_pattern
 
     mistakes = []
     for name, indicator in read.fingerprint.indicators.items():
         try:
             compile_pattern(indicator.pattern, indicator.ignore_case)
+            if found := FOREIGN.search(indicator.pattern):
+                raise CatalogueError(f"pattern uses {found.group(0)!r}, which only one engine knows; write it another way")
         except CatalogueError as error:
             mistakes.append(CatalogueError(error.message, read.at("indicators", name, "pattern")))
     if mistakes:
@@ -268,6 +272,10 @@ def _parse_yaml(path: Path, content: bytes) -> tuple[Any, _Positions]:
 
 def _construct(loader: Any, node: Any, at: _Path, positions: dict[_Path, tuple[int, int]], path: Path) -> Any:
     positions[at] = (node.start_mark.line + 1, node.start_mark.column + 1)
+    if len(positions) > MAX_NODES:
+        raise CatalogueError(
+            f"holds more than {MAX_NODES} values (aliases repeat them); a fingerprint has some hundreds", Location(str(path))
+        )
     if isinstance(node, yaml.MappingNode):
         mapping: dict[Any, Any] = {}
         for key_node, value_node in node.value:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .errors import CatalogueErrors, CrashsigError
+from .errors import CatalogueErrors, CrashsigError, OptionError
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -28,15 +28,19 @@ class DefaultGroup(click.Group):
     """A group whose first verb may be left out: then it is ``classify``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and not sys.stdin.isatty():
+        if not args and not _at_terminal():
             args = ["classify"]
         elif args and args[0] not in self.commands and self._is_for_classify(args[0]):
             args = ["classify", *args]
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands and any(mark in args[0] for mark in "./*\\"):
-            raise click.UsageError(f"{args[0]!r} is neither a command nor an existing file.")
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self.list_commands(ctx), 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"{args[0]!r} is neither a command nor an existing file.{hint}")
         return super().resolve_command(ctx, args)
 
     def _is_for_classify(self, first: str) -> bool:
@@ -125,7 +129,7 @@ def classify(
 
     if format_name not in FORMATS:
         raise click.BadParameter(f"{format_name!r} is not one of {', '.join(FORMATS)}.", param_hint="--format")
-    if not paths and sys.stdin.isatty():
+    if not paths and _at_terminal():
         raise click.UsageError("Give a log file, or pipe a log in: docker logs vllm 2>&1 | vllm-crashsig")
     from .api import classify_sources
     from .engine import Classifier
@@ -272,17 +276,27 @@ def _catalogue(directories: Sequence[str]) -> Catalogue:
 
 def _print(text: str) -> None:
     """Writes to standard output; a reader that went away is no error."""
+    if sys.stdout is None:  # closed by the caller: the exit status is all that was wanted
+        return
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode(errors="replace"))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         _hush()
+    except OSError as error:
+        _hush()
+        raise OptionError(f"the answer cannot be written to standard output: {error.strerror or error}") from error
 
 
 def _hush() -> None:
     """Keeps the interpreter from complaining about the broken pipe when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _at_terminal() -> bool:
+    """Whether nothing is piped in."""
+    return sys.stdin is None or sys.stdin.isatty()
 
 
 def _width() -> int:
@@ -292,4 +306,6 @@ def _width() -> int:
 def _color(when: str) -> bool:
     if when != "auto":
         return when == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )

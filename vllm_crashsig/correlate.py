@@ -19,6 +19,8 @@ KEPT_SEGMENTS = 64
 """Lives that are kept of each stream: restart loops longer than this lose those in the middle (and say so)."""
 RELEVANT_ROLES = frozenset({"root", "either", "cascade", "degraded", "noise", "healthy"})
 """Roles whose first hit can change the answer."""
+LEAD = 100
+"""Characters that are kept before a match in a line that is too long."""
 TEXT_LIMIT = 2000
 """Characters of a line that evidence keeps, around its match."""
 
@@ -36,7 +38,9 @@ class Track:
     def add(self, hit: Hit) -> None:
         self.count += hit.line.count
         if len(hit.line.text) > TEXT_LIMIT:
-            hit = replace(hit, line=_bounded(hit.line, hit.span))
+            line = _bounded(hit.line, hit.span)
+            at = max(line.text.find(hit.matched), 0)
+            hit = replace(hit, line=line, span=(at, at + len(hit.matched)))
         if len(self.first) < KEPT_FIRST:
             self.first.append(hit)
         else:
@@ -50,7 +54,7 @@ class Track:
 def _bounded(line: LogLine, span: tuple[int, int]) -> LogLine:
     if len(line.text) <= TEXT_LIMIT:
         return line
-    start = max(0, min(span[0] - TEXT_LIMIT // 4, len(line.text) - TEXT_LIMIT))
+    start = max(0, min(span[0] - LEAD, len(line.text) - TEXT_LIMIT))
     text = ("… " if start else "") + line.text[start : start + TEXT_LIMIT] + " …"
     return replace(line, text=text)
 

@@ -83,7 +83,7 @@ def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> tuple[list
     conditions = Conditions(catalogue, incident.segments)
     seen = {fid for segment in incident.segments for fid, _ in segment.tracks}
     for segment in incident.segments:
-        for fid, detail in segment.notes:
+        for fid, detail in sorted(segment.notes):
             trail.add(fid, "weakened", detail)
     found = []
     for fingerprint_id in sorted(seen):

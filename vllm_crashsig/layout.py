@@ -17,6 +17,8 @@ MAX_WIDTH = 320
 """Columns that a terminal may have."""
 WRAPPED_SHARE = 0.08
 """Share of lines that must fill the width exactly. In an unwrapped log next to none are as long as the longest."""
+BEGUN_SHARE = 0.25
+"""Share of the lines after full ones that may look like the beginning of a line."""
 BACKWARD_SHARE = 0.9
 """Share of steps in time that must go backward in a log that is newest first."""
 
@@ -49,7 +51,10 @@ def _columns(lines: list[str]) -> int | None:
     # lines of a table or a banner fill the same width too, but they repeat, or end in the same frame character
     if len(set(full)) < 0.7 * len(full) or len({line[-1] for line in full}) <= 2:
         return None
-    return width
+    followers = [after for line, after in pairwise(lines) if len(line) == width]
+    # what continues a cut line begins in the middle of something: not with an envelope, nor as the line before it does
+    begun = sum(bool(peel(after).layers) or after[:4] == line[:4] for line, after in pairwise(lines) if len(line) == width)
+    return width if followers and begun < BEGUN_SHARE * len(followers) else None
 
 
 def _is_newest_first(lines: list[str]) -> bool:

@@ -28,10 +28,21 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bAIza[\w-]{30,}"), MASK),
     (re.compile(r"\bnvapi-[\w-]{20,}"), MASK),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), MASK),
+    (
+        re.compile(
+            r"\b(?:gsk_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{20,}|pypi-[\w-]{20,}|dckr_pat_[\w-]{16,}|[sr]k_(?:live|test)_[A-Za-z0-9]{10,}"
+            r"|hvs\.[\w-]{16,}|SG\.[\w-]{12,}\.[\w-]{12,}|dop_v1_[a-f0-9]{20,}|r8_[A-Za-z0-9]{20,}|ya29\.[\w-]{16,})"
+        ),
+        MASK,
+    ),
+    (re.compile(r"(\bhttps://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/)[^\s'\"]+"), rf"\g<1>{MASK}"),
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*"), MASK),
     # Credentials in headers and URLs
     (re.compile(rf"(\b(?i:bearer|basic|token)\s+){_RANDOM}[A-Za-z0-9._~+/=-]{{12,}}"), rf"\g<1>{MASK}"),
-    (re.compile(r"(?i)(\bauthorization['\"]?\s*[:=]\s*['\"]?)(?!bearer|basic|token)[^\s'\",;}]+"), rf"\g<1>{MASK}"),
+    (re.compile(r"(?i)(\bauthorization['\"]?\s*[:=]\s*['\"]?)(?!bearer|basic|token|digest)[^\s'\",;}]+"), rf"\g<1>{MASK}"),
+    (re.compile(r"(?i)(\bauthorization['\"]?\s*[:=]\s*['\"]?digest\s+).+"), rf"\g<1>{MASK}"),
+    (re.compile(r"(?i)(\b(?:set-)?cookie['\"]?\s*:\s*['\"]?)[^'\"]{4,}"), rf"\g<1>{MASK}"),
+    (re.compile(r"(\bcurl\b.{0,200}?\s(?:-u|--user)[ =]['\"]?[^\s:'\"]{1,60}:)[^\s'\"]+"), rf"\g<1>{MASK}"),
     (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{0,20}://[^\s/@:'\"]*:)[^\s/@'\"]+(?=@)"), rf"\g<1>{MASK}"),
     (
         re.compile(
@@ -47,6 +58,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
         rf"\g<1>{MASK}",
     ),
     (re.compile(rf"\b([A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD)[A-Z0-9_]*=['\"]?)(?!\d+\b){_VALUE}"), rf"\g<1>{MASK}"),
+    (re.compile(rf"\b([A-Z0-9_]*(?:_PASS|_AUTH|ACCESS_KEY|SSH_KEY)=['\"]?){_VALUE}"), rf"\g<1>{MASK}"),
+    (re.compile(rf"\b((?:AccountKey|token|bearer)=['\"]?){_RANDOM}{_VALUE}"), rf"\g<1>{MASK}"),
+    (re.compile(rf"(?i)(['\"]--[\w-]{{0,40}}?{_NAME}s?['\"]\s*,\s*['\"]){_VALUE}"), rf"\g<1>{MASK}"),
     (re.compile(r"(?i)(['\"]token['\"]\s*:\s*['\"])[\w.~+/=-]{20,}"), rf"\g<1>{MASK}"),
 )
 

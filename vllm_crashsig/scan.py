@@ -21,6 +21,8 @@ CALM = 50
 """Progress lines in a row after which more of them tell nothing new, until something else happens."""
 HEAD_LINES = 25
 """Lines at the beginning that are looked at for a time and the envelopes, whether they hit or not."""
+OVERWRITTEN = 400
+"""States of one line, overwritten by carriage returns, that are looked at: a progress bar has a few hundred."""
 TAIL_LINES = 40
 """Lines at the end that are looked at for a time and the envelopes."""
 
@@ -101,7 +103,7 @@ class SourceScanner:
         """What was read so far."""
         if self._final is not None:
             return self._final
-        caps = [*self._decoder.notes(), *self._caps]
+        caps = [*self._caps, *self._decoder.notes()]
         if self._zeros:
             caps.append(f"{self._zeros} zero byte(s) left out")
         if self._framer.long_lines:
@@ -144,8 +146,12 @@ class SourceScanner:
         for index, raw, candidates, start in self._with_followers(frame, self._candidates(frame, text)):
             if self._calm >= CALM and self._matcher.progress.issuperset(candidates):
                 continue
-            line = self._line(frame, index, raw, start)
-            found = self._matcher.judge(line, candidates, self._timeouts)
+            found = None
+            for state in _states(raw):
+                line = self._line(frame, index, state, start)
+                found = self._matcher.judge(line, candidates, self._timeouts)
+                if found is not None:
+                    break
             if found is None:
                 continue
             if any(name == "frame" for name, _ in found.markers):
@@ -234,6 +240,13 @@ class SourceScanner:
                 self._first_time, self._first_clock = peeled.time, peeled.clock
             if self._head >= HEAD_LINES:
                 return
+
+
+def _states(raw: bytes) -> list[bytes]:
+    """A line as it stands at last, and before that what carriage returns have overwritten in it, the latest first."""
+    if b"\r" not in raw[:-1]:
+        return [raw]
+    return [raw, *[s for s in reversed(raw.split(b"\r")[:-1]) if s.strip()][:OVERWRITTEN]]
 
 
 def _peeled(frame: Frame, index: int, raw: bytes | None = None) -> Peeled:

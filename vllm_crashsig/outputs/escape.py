@@ -7,7 +7,7 @@ import textwrap
 import unicodedata
 
 _ODD = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """Control characters (C0 without tab, C1), line and paragraph separators, bidirectional controls (Unicode TR 9), zero-width
