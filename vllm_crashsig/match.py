@@ -9,6 +9,7 @@ from .catalogue import Catalogue
 from .crashid import MARKERS
 from .facts import parse_fact
 from .gate import Gate, gateable
+from .literals import NoLiteralError, required_literals
 from .model import LEVELS, FactValue, Hit, LogLine
 from .patterns import Match, Pattern, PatternTimeoutError, compile_pattern, search
 from .schema import Fingerprint, Indicator
@@ -75,8 +76,19 @@ class Matcher:
         """Probes of healthy work, of which a long log holds very many."""
         self.progressing = frozenset(p.fingerprint.id for i in self.progress if (p := self.probes[i]).fingerprint)
         self.claiming = frozenset(f.id for f in catalogue if f.role in CLAIMING_ROLES)
+        self._lazy_literals = [(i, self._lower_literals(i)) for i in self.lazy]
+        first: dict[tuple[str, bool], int] = {}
+        self._twins = [first.setdefault((p.pattern, p.ignore_case), i) for i, p in enumerate(self.probes)]
         aside = {*self.lazy, *self.ungated, *self.closing}
         self.gated = [i for i in range(len(self.probes)) if i not in aside]
+
+    def _lower_literals(self, index: int) -> tuple[str, ...]:
+        """Literals, in lower case, of which a line that the probe matches holds one; none where that is not known."""
+        probe = self.probes[index]
+        try:
+            return tuple(literal.lower() for literal in required_literals(probe.pattern, probe.ignore_case))
+        except NoLiteralError:
+            return ()
 
     def gate_patterns(self) -> list[tuple[int, str, bool]]:
         """(index, pattern, ignore case) of what the gate looks for."""
@@ -85,24 +97,31 @@ class Matcher:
     def judge(self, line: LogLine, candidates: Iterable[int], timeouts: list[str]) -> LineHits | None:
         """What the candidates really show on this line, or None. Time-outs are appended to ``timeouts``."""
         found = LineHits(line)
+        asked: dict[int, Match[str] | None] = {}
         for index in candidates:
-            self._ask(index, found, timeouts)
+            self._ask(index, found, timeouts, asked)
         if not found.hits and not found.markers:
             return None
         if found.markers or any(h.decisive for h in found.hits):
-            for index in self.lazy:
-                self._ask(index, found, timeouts)
+            text = line.text.lower()
+            for index, literals in self._lazy_literals:
+                if not literals or any(literal in text for literal in literals):
+                    self._ask(index, found, timeouts, asked)
         self._settle_claims(found)
         found.only_progress = all(h.fingerprint in self.progressing for h in found.hits)
         return found if found.hits or found.markers or found.notes else None
 
-    def _ask(self, index: int, found: LineHits, timeouts: list[str]) -> None:
+    def _ask(self, index: int, found: LineHits, timeouts: list[str], asked: dict[int, Match[str] | None]) -> None:
+        """Asks one probe. ``asked``: what patterns have answered already; fingerprints of one family share some."""
         probe = self.probes[index]
-        try:
-            match = probe.search(found.line.text)
-        except PatternTimeoutError:
-            timeouts.append(f"{probe.fingerprint.id if probe.fingerprint else 'marker'}:{probe.name}")
-            return
+        twin = self._twins[index]
+        if twin not in asked:
+            asked[twin] = None
+            try:
+                asked[twin] = probe.search(found.line.text)
+            except PatternTimeoutError:
+                timeouts.append(f"{probe.fingerprint.id if probe.fingerprint else 'marker'}:{probe.name}")
+        match = asked[twin]
         if match is None:
             return
         if probe.fingerprint is None or probe.indicator is None:
