@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test suite versions lint format bench drift score clean
+.PHONY: demo test suite versions lint format bench drift clean
 
 demo: $(VENV)/.installed
 	-$(BIN)/vllm-crashsig classify samples/demo/vllm.log

@@ -108,3 +108,22 @@ def test_a_gateways_json_body_is_no_evidence() -> None:
         classify('{"level":"error","error":"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"}\n').verdict
         == "crash"
     )
+    both = '{"error":"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB","input":"hello"}\n'
+    assert classify(both).verdict == "crash", "an error that quotes its request is still an error"
+
+
+def test_a_full_dev_shm_is_nccls_where_nccl_says_so() -> None:
+    for said, cause in (
+        (
+            "Error while creating shared memory segment /dev/shm/nccl-vzIpS6 (size 1), error: No space left on device (28)",
+            "shm-exhausted-nccl",
+        ),
+        (
+            "NCCL WARN Error: failed to extend /dev/shm/nccl-a to 33030532 bytes, error: No space left on device (28)",
+            "shm-exhausted-nccl",
+        ),
+        ("dd: error writing '/dev/shm/nccl-abc': No space left on device", "shm-exhausted"),
+        ("dd: error writing '/data/x': No space left on device", "disk-full"),
+    ):
+        report = classify(said + "\n")
+        assert report.cause is not None and report.cause.id == cause, said

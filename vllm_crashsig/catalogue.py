@@ -203,11 +203,6 @@ class _Read:
         return Location(str(self.path), *self.positions.get(known, (1, 1)), ".".join(map(str, key)))
 
 
-def parse_fingerprint(path: Path, content: bytes) -> Fingerprint:
-    """One file's fingerprint. Raises CatalogueErrors with every mistake in it."""
-    return _read(0, path, content).fingerprint
-
-
 def _read(layer: int, path: Path, content: bytes) -> _Read:
     data, positions = _parse_yaml(path, content)
     try:
