@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ordinary import write_ordinary
+from ordinary import write_log
 
 from vllm_crashsig.sources import libraries, open_paths
 
@@ -113,7 +113,7 @@ def main() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_ordinary(folder / "o.log", options.size * 1_000_000)
+        write_log(folder / "o.log", options.size * 1_000_000)
         data = (folder / "o.log").read_bytes()
         for suffix, pack in (("gz", gzip.compress), ("bz2", bz2.compress), ("zst", zstd_module().compress)):
             (folder / f"o.log.{suffix}").write_bytes(pack(data))

@@ -26,7 +26,7 @@ from vllm_crashsig.unwrap import Unwrapper
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
 FINGERPRINTS = ROOT / "fingerprints"
-SHARED_FOLDERS = frozenset({"healthy", "incidents", "demo"})
+SHARED_FOLDERS = frozenset({"healthy", "incidents", "envelopes", "demo"})
 """Folders of samples that belong to no single fingerprint."""
 
 Origin = Literal["real", "reduced", "reconstructed"]
@@ -60,8 +60,8 @@ class Sample:
 
     @property
     def kind(self) -> str:
-        """``hit``, ``near`` or ``healthy``."""
-        return "healthy" if self.owner == "healthy" else self.path.name.partition("-")[0]
+        """``hit``, ``near``, ``healthy`` or ``envelopes``."""
+        return self.owner if self.owner in SHARED_FOLDERS else self.path.name.partition("-")[0]
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def folders() -> list[Path]:
 
 @cache
 def samples() -> tuple[Sample, ...]:
-    """All single files that their sidecar names, the healthy ones included."""
+    """All single files that their sidecar names, the healthy ones and those of the envelopes included."""
     found = []
-    for folder in [*folders(), SAMPLES / "healthy"]:
+    for folder in [*folders(), SAMPLES / "healthy", SAMPLES / "envelopes"]:
         if not (folder / "sample.yaml").is_file():
             continue  # test_catalogue_files tells
         entries = sidecar(folder)
@@ -162,4 +162,4 @@ def candidates(path: Path) -> set[int]:
     frames = [unwrapper.unwrap(f) for f in framer.feed(utf8(path))]
     frames += [unwrapper.unwrap(f) for f in framer.close()]
     frames += [f for f in [unwrapper.finish()] if f is not None]
-    return {probe for f in frames for _, probes in gate.scan(f.text) for probe in probes}
+    return {probe for f in frames for _, probes in gate.scan(f.text) for probe in probes if probe >= 0}

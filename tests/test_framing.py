@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tracemalloc
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -70,7 +71,6 @@ def test_long_lines_are_cut_at_the_same_places(lengths: Sequence[int], places: S
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(framing, "MAX_LINE", 16)
         patch.setattr(framing, "OVERLAP", 4)
-        patch.setattr(framing, "FRAME", 40)
         lines = [bytes(97 + (i + j) % 26 for j in range(n)) for i, n in enumerate(lengths)]
         data = b"\n".join(lines) + (b"\n" if ended and lines else b"")
         frames, framer = frames_of(cut(data, places))
@@ -82,6 +82,30 @@ def test_long_lines_are_cut_at_the_same_places(lengths: Sequence[int], places: S
         for number, offset, piece in lines_of(frames):  # every piece stands where it says
             assert data[offset : offset + len(piece)] == piece
             assert data.count(b"\n", 0, offset) + 1 == number
+
+
+NEWLINES = st.one_of(BYTES, st.integers(0, 200_000).map(lambda n: b"\n" * n), st.binary(min_size=5000, max_size=9000))
+
+
+@given(st.lists(NEWLINES, max_size=4).map(b"".join), st.integers(0, 300_000), st.integers(0, 300_000))
+@example(b"\n" * 65_521, 0, 65_521)
+@settings(max_examples=100, deadline=None)
+def test_newlines_are_counted(data: bytes, start: int, length: int) -> None:
+    start = min(start, len(data))
+    end = min(start + length, len(data))
+    assert framing.count_newlines(data, start, end) == data.count(b"\n", start, end)
+    assert framing.count_newlines(data, start) == data.count(b"\n", start)
+
+
+def test_newlines_are_counted_without_isal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "isal", None)
+    monkeypatch.setitem(sys.modules, "isal.isal_zlib", None)
+    framing._fast_adler32.cache_clear()
+    try:
+        assert framing._fast_adler32() is None
+        assert framing.count_newlines(b"a\n" * 10_000) == 10_000
+    finally:
+        framing._fast_adler32.cache_clear()
 
 
 def test_places_of_lines() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
+
 from vllm_crashsig import Classifier, Report, classify, classify_paths
+from vllm_crashsig.envelopes.clean import SPOILERS, plain_text, strip_escapes
 from vllm_crashsig.layout import Layout, sniff_layout
 
 CRASH = (
@@ -127,3 +131,117 @@ def test_a_full_dev_shm_is_nccls_where_nccl_says_so() -> None:
     ):
         report = classify(said + "\n")
         assert report.cause is not None and report.cause.id == cause, said
+
+
+LOG = [
+    *story(6),
+    CRASH,
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    "plain words of some program",
+]
+
+
+@pytest.mark.parametrize(
+    ("form", "labels"),
+    [
+        ("{n}: {line}", ["numbered"]),
+        ("{n:>5} | {line}", ["numbered"]),
+        ("{n:>6}\t{line}", ["numbered"]),
+        ("    {line}", ["indented"]),
+        ("\t{line}", ["indented"]),
+        ("3: {line}", ["srun"]),
+        ("gpu-07: {line}", ["pdsh"]),
+        ("vllm-7d8c5c9f7b-2mxvk vllm {line}", ["stern"]),
+        ("[llm3]:{line}", ["torch-elastic"]),
+        ("[gpu-07]: {line}", ["bracketed"]),
+        ("2026-11-30T19:41:58Z 3: {line}", ["srun"]),
+        ("vllm-1  | {line}", []),  # needs no proof
+        ("{line}", []),
+    ],
+)
+def test_what_stands_on_every_line_is_known(form: str, labels: list[str], tmp_path: Path) -> None:
+    text = "".join(form.format(n=n, line=line) + "\n" for n, line in enumerate(LOG, 1))
+    assert sniff_layout(text.encode(), whole=True).labels == labels
+    report = on_disk(tmp_path, text)
+    assert report.cause is not None and report.cause.id == "cuda-oom"
+    assert report.cause.culprit.rank == (3 if labels in (["srun"], ["torch-elastic"]) else None)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["3: apples", "pears", "1: plums", "no number"],
+        ["2: b", "1: a", "3: c"],
+        ["0: a", "0: b", "1: c"][:2],
+        ["    return x", "ValueError: y"],
+        ["12:00:01 a", "12:00:02 b", "12:00:03 c"],
+        ["{", "    a", "}"],
+        ["note: a", "note: b", "note: c"],
+        [],
+    ],
+)
+def test_what_stands_on_some_lines_is_the_messages(lines: list[str]) -> None:
+    assert not {"numbered", "indented", "pdsh", "stern"} & set(sniff_layout("\n".join(lines).encode(), whole=True).labels)
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120])
+def test_a_few_wrapped_lines_are_put_together(columns: int, tmp_path: Path) -> None:
+    lines = [*story(2), CRASH]
+    text = "".join(line[i : i + columns] + "\n" for line in lines for i in range(0, len(line), columns))
+    report = on_disk(tmp_path, text)
+    assert report.cause is not None and report.cause.facts["free_bytes"] == 1 << 30
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["ValueError: " + "x" * 68, '  File "a.py", line 3'],
+        ["Failed to initialize NVML: Driver/library version mismatch, told by the driver a", "NVML library version: 550.54"],
+        ["=" * 80, "some words", "=" * 80, "other words"],
+        ["{" + " " * 79, "}", "x"],
+        ["a" * 83, "b"],
+    ],
+)
+def test_a_few_long_lines_stay_apart(lines: list[str]) -> None:
+    assert sniff_layout(("\n".join(lines) + "\n").encode(), whole=True).columns is None
+
+
+def test_a_short_log_from_its_end(tmp_path: Path) -> None:
+    stamped = [f"2026-11-30T19:41:{n:02d}.5Z {line}" for n, line in enumerate(LOG)]
+    assert sniff_layout("\n".join(reversed(stamped)).encode(), whole=True).newest_first
+    assert not sniff_layout("\n".join(stamped).encode(), whole=True).newest_first
+    shuffled = stamped[::2] + stamped[1::2]
+    assert not sniff_layout("\n".join(shuffled).encode(), whole=True).newest_first
+
+
+def test_records_are_turned_round_and_not_their_lines(tmp_path: Path) -> None:
+    texts = [*story(20), 'ERROR 11-30 20:41:58 [core.py:1] Traceback (most recent call last):\n  File "a.py", line 3\n' + CRASH]
+    records = [
+        {"timestamp": 1796067718250 + n, "message": text, "ingestionTime": 1796067719250} for n, text in enumerate(texts)
+    ]
+    report = on_disk(tmp_path, json.dumps({"events": records[::-1]}, indent=4))
+    assert report.cause is not None and report.cause.id == "cuda-oom"
+    assert any("newest" in cap for cap in report.coverage.caps)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("[1;36m(EngineCore pid=1)[0;0m x", "(EngineCore pid=1) x"),
+        ("a [1;31mCUDA[0m: out [31mof[39m memory", "a CUDA: out of memory"),
+        ("[01;31m[KCUDA out[m[K of memory", "CUDA out of memory"),
+        ("^[[31mERROR^[[0m x ^[[m", "ERROR x "),
+        ("#033[1;36mx#033[0;0m", "x"),
+        (r"\x1b[38;5;12mx\x1b[0m \u001b[1my\u001b[22m \033[4mz\033[0m", "x y z"),
+        ("&lt;a&gt; &amp;lt; &quot;b&quot; &#39;c&#x27;", "<a> &lt; \"b\" 'c'"),
+        ("\u201cx\u201d it\u2019s\u00a0y", '"x" it\'s y'),
+        ("rate(x[2m]) > 3 and y[0m]", "rate(x[2m]) > 3 and y[0m]"),
+        ("out[31mof", "out[31mof"),  # would put a word together
+        ("a[0] b[10m c & d &foo; [m]", "a[0] b[10m c & d &foo; [m]"),
+        ("\u00e9\u6f22 \u2588", "\u00e9\u6f22 \u2588"),
+    ],
+)
+def test_what_pasting_does_is_undone(text: str, plain: str) -> None:
+    assert strip_escapes(text) == plain
+    assert plain_text(text.encode()) == plain.encode()
+    assert plain == text or any(spoiler in text for spoiler in SPOILERS), "the gate would not see that it must look again"

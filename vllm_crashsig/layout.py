@@ -1,64 +1,197 @@
-"""How a pasted or exported log is laid out: hard-wrapped by a terminal, or newest line first."""
+"""How a pasted or exported log is laid out: numbered or indented, labelled on every line, hard-wrapped by a terminal, or newest
+line first. All of this shows only where many lines are seen together."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
-from .envelopes import peel
+from .envelopes import FINAL, TRUSTED, Peeled, peel
+from .envelopes.clean import visible_width
+from .envelopes.labels import TRACEBACK_LIKE
+from .envelopes.pastes import NUMBERED
+from .framing import Frame
+from .nested import add_told
+from .records import reader_for
+from .unwrap import Unwrapper
 
 HEAD_BYTES = 64 * 1024
 """Bytes at the beginning of a source that decide on its layout."""
+LOOKED_AT = 200
+"""Lines of it that are peeled for this."""
 MIN_LINES = 12
-"""Lines below which nothing is concluded."""
+"""Lines below which there must be no doubt at all."""
 MIN_WIDTH = 60
 MAX_WIDTH = 320
 """Columns that a terminal may have."""
+USUAL_WIDTHS = frozenset((72, 76, 78, 79, 80, 90, 100, 110, 120, 132, 140, 150, 160, 180, 200, 220, 240))
+"""Widths of which one or two full lines tell enough."""
+FEW_LETTERS = 12
+"""Different characters below which a line is a rule or a frame."""
 WRAPPED_SHARE = 0.08
 """Share of lines that must fill the width exactly. In an unwrapped log next to none are as long as the longest."""
 BEGUN_SHARE = 0.25
 """Share of the lines after full ones that may look like the beginning of a line."""
 BACKWARD_SHARE = 0.9
 """Share of steps in time that must go backward in a log that is newest first."""
+FEW_STEPS = 3
+"""Steps in time of a short log that must all go backward, with a time on each of its lines."""
+LABELLED_SHARE = 0.97
+"""Share of lines that must carry a label, for it to be taken from all."""
+
+_WORD = re.compile(r"[^\W_]")
+_HUGGED = re.compile(r"\[[A-Za-z][\w.-]{1,252}\]:\S")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``columns``: the width at which lines were cut (None: they were not). ``newest_first``: the last line comes first."""
+    """``columns``: the width at which lines were cut (None: they were not). ``newest_first``: the last line comes first.
+    ``labels``: the prefixes that each line has, as `envelopes.peel` takes them."""
 
     columns: int | None = None
     newest_first: bool = False
+    labels: list[str] = field(default_factory=list)
 
 
-def sniff_layout(head: bytes) -> Layout:
-    """The layout that the first lines of a source show. A cut-off last line is left out."""
+def sniff_layout(head: bytes, *, whole: bool = False) -> Layout:
+    """The layout that the first lines of a source show. whole: there is no more; else a cut-off last line is left out."""
     lines = [line.rstrip("\r") for line in head[:HEAD_BYTES].decode(errors="replace").split("\n")]
-    if len(head) >= HEAD_BYTES or not head.endswith(b"\n"):
+    if len(head) >= HEAD_BYTES or not (whole or head.endswith(b"\n")):
         lines = lines[:-1]
     lines = [line for line in lines if line.strip()][:600]
-    if len(lines) < MIN_LINES:
-        return Layout()
-    return Layout(_columns(lines), _is_newest_first(lines))
+    labels = _listing(lines)
+    if not labels:
+        bare = list(_bare(head[:HEAD_BYTES], labels))
+        inside = any(told is not None for _, told, _ in bare)  # then what stands between the records tells nothing
+        labels = _labels(
+            [text for text, told, _ in bare if not inside or (told is not None and _WORD.search(text) is not None)]
+        )
+    return Layout(_columns(lines), _is_newest_first(head[:HEAD_BYTES], len(lines), labels), labels)
 
 
-def _columns(lines: list[str]) -> int | None:
-    lengths = Counter(map(len, lines))
+def _listing(lines: Sequence[str]) -> list[str]:
+    """Numbers or an indentation in front of all lines."""
+    numbers = [number for line in lines if (number := _number(line)) is not None]
+    counted = 1 < len(numbers) == len(lines) and all(a < b for a, b in pairwise(numbers)) and numbers[0] > 0
+    if counted and (len(lines) > 2 or numbers[1] == numbers[0] + 1):
+        return ["numbered"]
+    return ["indented"] if lines and all(line.startswith(("    ", "\t")) for line in lines) else []
+
+
+def _number(line: str) -> int | None:
+    match = NUMBERED.pattern.match(line)
+    digits = match.group().strip(" |:\t") if match is not None else ""
+    return int(digits) if digits else None
+
+
+def _labels(lines: Sequence[str]) -> list[str]:
+    """Labels that look like prose (``3: text``) but stand on every line, inside of what a container tells of them."""
+    peeled = [peel(line) for line in lines]
+    found = []
+    for name in TRUSTED:
+        if name == "bracketed" and any(_HUGGED.match(p.text) is not None for p in peeled):
+            continue  # a host has a space behind it
+        proven = sum(name in p.layers for p in peeled)
+        if len(lines) < FEW_STEPS and not proven:
+            continue
+        labelled = proven + sum(name not in p.layers and _has_label(name, p) for p in peeled)
+        if labelled > proven and labelled >= LABELLED_SHARE * len(lines):
+            found.append(name)
+    return found
+
+
+def _has_label(name: str, peeled: Peeled) -> bool:
+    return FINAL.isdisjoint(peeled.layers) and bool(peeled.text) and TRUSTED[name].peel(Peeled(peeled.text))
+
+
+def _columns(lines: Sequence[str]) -> int | None:
+    if not lines or reader_for(lines[0].encode()) is not None:
+        return None
+    lengths = Counter(map(visible_width, lines))
     width = max(lengths)
-    if not MIN_WIDTH <= width <= MAX_WIDTH or lengths[width] < max(4, WRAPPED_SHARE * len(lines)):
+    full = [line for line in lines if visible_width(line) == width and len(set(line)) >= FEW_LETTERS]
+    few = len(lines) < MIN_LINES or len(full) < 4 or len(full) < WRAPPED_SHARE * len(lines)
+    if not MIN_WIDTH <= width <= MAX_WIDTH or (few and width not in USUAL_WIDTHS):
         return None
-    full = [line for line in lines if len(line) == width]
-    # lines of a table or a banner fill the same width too, but they repeat, or end in the same frame character
-    if len(set(full)) < 0.7 * len(full) or len({line[-1] for line in full}) <= 2:
+    # lines of a table or a banner fill the same width too, but they end in frames
+    if not full or (len(full) > 3 and not _has_ragged_end(full)):
         return None
-    followers = [after for line, after in pairwise(lines) if len(line) == width]
+    wide = set(full)
+    followers = [(line, after) for line, after in pairwise(lines) if line in wide]
     # what continues a cut line begins in the middle of something: not with an envelope, nor as the line before it does
-    begun = sum(bool(peel(after).layers) or after[:4] == line[:4] for line, after in pairwise(lines) if len(line) == width)
-    return width if followers and begun < BEGUN_SHARE * len(followers) else None
+    if few and followers and _stand_out(lines, width):
+        return width
+    begun = sum(_begins(line, after) for line, after in followers)
+    if not followers or begun > BEGUN_SHARE * len(followers):
+        return None
+    doubtful = sum(_may_begin(line, after) for line, after in followers) if few else 0
+    return width if not few or doubtful < len(followers) - begun or (doubtful >= FEW_STEPS and not begun) else None
 
 
-def _is_newest_first(lines: list[str]) -> bool:
-    times = [(p.time, p.clock) for line in lines[:200] if (p := peel(line)).time is not None]
-    steps = [b[0] - a[0] for a, b in pairwise(times) if a[1] == b[1] and a[0] is not None and b[0] is not None]
+def _has_ragged_end(full: Sequence[str]) -> bool:
+    return len({line[-1] for line in full}) > 1 or full[0][-1].isalnum()
+
+
+def _stand_out(lines: Sequence[str], width: int) -> bool:
+    """Whether each line begins with an envelope but some, and these stand behind full ones."""
+    bare = [not peel(line).layers and TRACEBACK_LIKE.match(line) is None for line in lines]
+    return (
+        any(bare)
+        and not bare[0]
+        and all(visible_width(line) == width for line, is_bare in zip(lines, bare[1:], strict=False) if is_bare)
+    )
+
+
+def _begins(line: str, after: str) -> bool:
+    """Whether a line begins something new, rather than going on with the full one before it."""
+    return peel(after).layers not in ([], ["quote"]) or after[:4] == line[:4] or after[0] in "{}[]"
+
+
+def _may_begin(line: str, after: str) -> bool:
+    """Whether it is as likely that it does."""
+    return (
+        after.startswith("  ")
+        or (line[-1] in '.:|;")}]' and not after[0].isdigit())
+        or (line[-1].islower() and after[0].isupper())
+    )
+
+
+def _is_newest_first(head: bytes, lines: int, labels: list[str]) -> bool:
+    times = list(_times(head, labels))
+    known = [(time, clock) for time, clock in times if time is not None]
+    steps = [b[0] - a[0] for a, b in pairwise(known) if a[1] == b[1] and a[0] is not None and b[0] is not None]
     moved = [step for step in steps if step]
-    return len(moved) >= MIN_LINES - 4 and sum(step < 0 for step in moved) >= BACKWARD_SHARE * len(moved)
+    if len(moved) >= MIN_LINES - 4:
+        return sum(step < 0 for step in moved) >= BACKWARD_SHARE * len(moved)
+    return len(moved) >= FEW_STEPS and len(known) == len(times) and lines < LOOKED_AT and all(step < 0 for step in moved)
+
+
+def _times(head: bytes, labels: list[str]) -> Iterator[tuple[float | None, str | None]]:
+    """The times of the first lines, out of whatever holds them."""
+    place: tuple[int, int] | None = None
+    for text, fields, here in _bare(head, labels):
+        if here != place:  # the lines of one record have one time
+            peeled = peel(text, labels or None)
+            if fields:
+                add_told(peeled, fields)
+            yield peeled.time, peeled.clock
+        place = here
+
+
+def _bare(head: bytes, labels: list[str]) -> Iterator[tuple[str, dict[str, Any] | None, tuple[int, int]]]:
+    """The first lines with text, laid bare, what was told of them, and their places."""
+    unwrapper = Unwrapper()
+    unwrapper.hint = labels or None
+    left = LOOKED_AT
+    for frame in (unwrapper.unwrap(Frame(head, 1, 0)), unwrapper.finish()):
+        for index in range(frame.count if frame is not None else 0):
+            if frame is None or not left:
+                return
+            text = frame.line(index)
+            if text.strip():
+                left -= 1
+                yield text.decode(errors="replace"), frame.told(index), (frame.line_number(index), frame.line_offset(index))

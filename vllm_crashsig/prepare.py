@@ -8,28 +8,35 @@ from importlib.metadata import PackageNotFoundError, version
 
 from . import cache
 from .catalogue import Catalogue
-from .gate import Gate, HyperscanGate, literals_of, make_gate
+from .gate import Gate, HyperscanGate, Patterns, literals_of, make_gate
 from .match import Matcher
 
 
 def prepare(catalogue: Catalogue) -> tuple[Matcher, Gate | None]:
     """The judge and the gate of a catalogue; no gate where Hyperscan is not installed."""
     matcher = Matcher(catalogue)
-    patterns = matcher.gate_patterns()
     try:
         scanner = version("hyperscan")
     except PackageNotFoundError:
         return matcher, None
-    key = cache.key_of(repr(literals_of(patterns)), scanner, _cpu())  # literals: they depend on code, not only on patterns
-    if (data := cache.read("gate", key)) is not None:
+    if lazy := matcher.lazy_patterns():
+        matcher.lazy_gate = _gate("lazy", scanner, lazy)
+    return matcher, _gate("gate", scanner, matcher.gate_patterns(), matcher.progress)
+
+
+def _gate(name: str, scanner: str, patterns: Patterns, frequent: frozenset[int] = frozenset()) -> Gate | None:
+    """A gate out of the cache, or else compiled and put there."""
+    # the literals depend on code, not only on patterns
+    key = cache.key_of(repr(literals_of(patterns)), repr(sorted(frequent)), scanner, _cpu())
+    if (data := cache.read(name, key)) is not None:
         try:
-            return matcher, HyperscanGate.load(data, patterns)
+            return HyperscanGate.load(data, patterns)
         except (ValueError, ImportError):
             pass
-    gate = make_gate(patterns)
+    gate = make_gate(patterns, frequent)
     if gate is not None:
-        cache.write("gate", key, gate.dump())
-    return matcher, gate
+        cache.write(name, key, gate.dump())
+    return gate
 
 
 @lru_cache(maxsize=1)

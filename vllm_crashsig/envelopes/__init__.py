@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from .base import Peeled, Peeler
 from .clean import glued_log, last_state, strip_escapes
-from .dispatch import FINAL, TRUSTED, candidates, strong, weak
+from .dispatch import FINAL, OUTERMOST, TRUSTED, candidates, strong, weak
 
-__all__ = ["FINAL", "TRUSTED", "Peeled", "Peeler", "peel"]
+__all__ = ["FINAL", "OUTERMOST", "TRUSTED", "Peeled", "Peeler", "peel"]
 
-MAX_LAYERS = 8
+MAX_LAYERS = 12
 """Deeper nesting than any real log has; a bound, so that hostile input costs little."""
 
 MAX_INDENT = 12
@@ -24,8 +24,9 @@ def peel(text: str, hint: list[str] | None = None) -> Peeled:
     """Strip the prefixes of one line (without its newline).
 
     ``hint`` names layers that every line of the source is known to carry. It matters only for `TRUSTED` layers, whose
-    prefixes look like prose (``3: text``): without a hint they are peeled only where the rest of the line proves them. A
-    hint must be a property of the source; taking it from whatever line came before would make results depend on history.
+    prefixes look like prose (``3: text``): without a hint they are peeled only where the rest of the line proves them; and
+    for `OUTERMOST` ones. A hint must be a property of the source; taking it from whatever line came before would make results
+    depend on history.
     """
     text = strip_escapes(text)
     if text[-1:] in ("\r", "\n"):
@@ -35,20 +36,25 @@ def peel(text: str, hint: list[str] | None = None) -> Peeled:
     if "\r" in text:
         return _overwritten(text, hint)
     peeled = Peeled(text)
+    if hint:
+        for name in hint:
+            if name in OUTERMOST:
+                OUTERMOST[name].peel(peeled)
     _run(peeled, hint)
     return peeled
 
 
 def _overwritten(text: str, hint: list[str] | None) -> Peeled:
     """A line that carriage returns overwrote: its last state counts, under the prefixes of its beginning."""
-    start, state = last_state(text)
-    peeled = Peeled(start)
+    peeled = Peeled(text)
     _run(peeled, hint)
+    start, state = last_state(peeled.text)
     if not state:
+        peeled.text = start
         return peeled
     inner = Peeled(state)
     _run(inner, hint)
-    if inner.layers and peeled.text.strip():
+    if inner.layers and start.strip():
         return inner  # two whole lines: the later one has prefixes of its own
     peeled.text = state
     if not FINAL.intersection(peeled.layers):
@@ -78,11 +84,11 @@ def _step(peeled: Peeled, hint: list[str] | None) -> bool:
 
 
 def _indented(peeled: Peeled) -> bool:
-    """Peel an unambiguous prefix behind a few spaces; otherwise the spaces belong to the message."""
+    """Peel an unambiguous prefix behind a few spaces or a tab; otherwise these belong to the message."""
     text = peeled.text
-    if text[0] != " ":
+    if text[0] not in " \t":
         return False
-    stripped = text.lstrip(" ")
+    stripped = text.lstrip(" \t")
     if not stripped or len(text) - len(stripped) > MAX_INDENT or not (stripped[0] in "([" or stripped[0].isdigit()):
         return False
     peeled.text = stripped

@@ -1,4 +1,5 @@
-"""What a terminal would not show: escape sequences, and the earlier states of a progress bar."""
+"""What a terminal, a browser or a chat would not show, or shows otherwise: escape sequences, entities, typographic characters;
+and the earlier states of a progress bar."""
 
 from __future__ import annotations
 
@@ -8,23 +9,64 @@ from ..framing import ESCAPES
 
 _ESCAPES = re.compile(ESCAPES)
 
-_PRINTED = r"(?:\^\[|#033|\\x1b|\\u001b|\\033|\u241b)\[[0-9;]{0,16}m"
-"""The same colours after a tool has made the escape byte visible: cat -v, rsyslog (#033), repr, copies from a web page."""
+_CODES = (0, 1, 2, 3, 4, 7, 9, 22, 23, 24, 27, 29, 39, 49, *range(30, 38), *range(40, 48), *range(90, 98), *range(100, 108))
+"""Colours and styles that programs set in logs (ECMA-48 SGR)."""
+_CODE = "0?(?:" + "|".join(map(str, sorted(_CODES, reverse=True))) + ")"
+_WIDE = r"[34]8;(?:5;\d{1,3}|2;\d{1,3};\d{1,3};\d{1,3})"
+_SGR = rf"\[(?:{_CODE}|{_WIDE})(?:;(?:{_CODE}|{_WIDE})){{0,5}}m"
+_SHOWN = ("^[", "#033", "\\x1b", "\\u001b", "\\033", "\\e", "\u241b")
+_PRINTED = rf"(?:{'|'.join(map(re.escape, _SHOWN))})(?:{_SGR}|\[m)"
+"""Colours after a tool has made the escape byte visible: cat -v, rsyslog (#033), repr, JSON, copies from a web page."""
 
-_LOST = r"\[(?:[01](?:;[39]\d)?|0;0|[39]\d|0;[39]\d)m(?=[(\sA-Za-z\[]|$)"
-"""Colours whose escape byte was lost altogether, as in logs pasted into issues: ``[1;36m(EngineCore_DP0 pid=1)[0;0m``."""
-
+_LOST = rf"(?:{_SGR}(?!\])|\[m(?=\[K))(?:\[K)?"
+"""Colours whose escape byte was lost altogether, as in logs pasted into issues: ``[1;36m(EngineCore_DP0 pid=1)[0;0m``, or
+grep's ``[01;31m[K``. ``[2m]`` is a duration of PromQL."""
 
 _MARKED = re.compile(rf"(?:{_PRINTED}|{_LOST})+")
 
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#34;": '"', "&#39;": "'", "&#x27;": "'", "&apos;": "'", "&nbsp;": " ",
+             "&#x2F;": "/", "&#124;": "|", "&amp;": "&"}  # fmt: skip
+_ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
+_TYPOGRAPHIC = {"\u00a0": " ", "\u202f": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
+"""What chats, mail programs and word processors make of spaces and quotes."""
+_TYPED = str.maketrans(_TYPOGRAPHIC)
+
+SPOILERS = (
+    *(f"{before}{code}m" for code in _CODES for before in "[;"),
+    *(f"{before}0{code}m" for code in _CODES if code < 10 for before in "[;"),
+    "[m[K",
+    *(f"{ground};{kind};" for ground in (38, 48) for kind in (2, 5)),
+    *(f"{shown}[m" for shown in _SHOWN),
+    *_ENTITIES,
+    *_TYPOGRAPHIC,
+)
+"""Some of these stand in every text that `plain_text` would change."""
+
 
 def strip_escapes(text: str) -> str:
-    """Remove terminal escape sequences, also in their printed and in their mutilated form."""
+    """Remove terminal escape sequences, also in their printed and in their mutilated form, and undo what pasting does."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
-    if "[" in text and ("[0" in text or "[1" in text or "[3" in text):
-        text = _without_remains(text)
-    return text
+    if "[" in text:
+        at = text.find("m", 2)
+        while at > 0:
+            if text[at - 1] in "0123456789[":  # so does a colour end, and hardly a word
+                text = _without_remains(text)
+                break
+            at = text.find("m", at + 1)
+    if "&" in text:
+        text = _ENTITY.sub(lambda match: _ENTITIES[match.group()], text)
+    return text if text.isascii() else text.translate(_TYPED)
+
+
+def visible_width(line: str) -> int:
+    """How many columns a line takes in a terminal, if each character takes one."""
+    return len(_ESCAPES.sub("", line).rstrip("\r"))
+
+
+def plain_text(text: bytes) -> bytes:
+    """The same for many lines of UTF-8 at once, from which escape sequences are gone already. Lines stay lines."""
+    return strip_escapes(text.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
 
 def _without_remains(text: str) -> str:
@@ -33,7 +75,7 @@ def _without_remains(text: str) -> str:
 
 
 def _at_word_edge(text: str, match: re.Match[str]) -> bool:
-    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+    before, after = text[max(match.start() - 1, 0) : match.start()], text[match.end() : match.end() + 1]
     return not (before.isalnum() and after.isalnum())
 
 

@@ -5,7 +5,7 @@ Order within a tuple matters only where formats overlap, and then the more speci
 
 from __future__ import annotations
 
-from . import docker, generic, journal, kernel, kubernetes, labels, nccl, ray, services, torch, vllm
+from . import docker, exports, generic, journal, kernel, kubernetes, labels, nccl, pastes, ray, services, torch, vllm
 from .base import Peeled, Peeler
 
 FINAL = frozenset(
@@ -27,15 +27,32 @@ _BRACKET_WORD: tuple[Peeler, ...] = (
     labels.MPIRUN,
 )
 _BRACKET_DATE: tuple[Peeler, ...] = (ray.CORE, generic.BRACKET_LEVEL, generic.BRACKET_TIME)
-_BRACKET_NUMBER: tuple[Peeler, ...] = (journal.SECONDS, kernel.RAW, kernel.RELATIVE_TIME, labels.MPIRUN, generic.AMERICAN)
+_BRACKET_NUMBER: tuple[Peeler, ...] = (
+    journal.SECONDS,
+    kernel.RAW,
+    kernel.RELATIVE_TIME,
+    labels.MPIRUN,
+    generic.AMERICAN,
+    exports.FLUENT_BIT,
+)
 _ANGLE: tuple[Peeler, ...] = (journal.RFC5424, journal.SHORT, journal.ISO, kernel.RAW)
 _DATE_CRI: tuple[Peeler, ...] = (kubernetes.CRI, docker.RFC3339)
 _DATE_COMMA: tuple[Peeler, ...] = (kernel.ISO, services.TORCHSERVE, generic.DASHED, generic.SPACED, journal.ISO, generic.TIME)
 _DATE_DASH: tuple[Peeler, ...] = (generic.DASHED, docker.RFC3339, generic.TIME)
-_DATE_WORD: tuple[Peeler, ...] = (journal.ISO, docker.RFC3339, generic.SPACED, generic.TIME)
+_DATE_WORD: tuple[Peeler, ...] = (
+    exports.GITLAB,
+    exports.FLUENTD_FILE,
+    journal.ISO,
+    exports.AWS_TAIL,
+    docker.RFC3339,
+    generic.SPACED,
+    generic.TIME,
+)
 _DATE_OTHER: tuple[Peeler, ...] = (docker.RFC3339, services.TORCHSERVE, generic.SPACED, generic.TIME)
 _DATE_SPACE: tuple[Peeler, ...] = (
     ray.PYTHON,
+    exports.GRAFANA_OLD,
+    exports.FLUENTD_STDOUT,
     generic.DASHED,
     generic.LOGURU,
     services.TORCHSERVE,
@@ -45,13 +62,22 @@ _DATE_SPACE: tuple[Peeler, ...] = (
 _SLASHED: tuple[Peeler, ...] = (services.SLASHED,)
 _LEVEL: tuple[Peeler, ...] = (vllm.HEADER, vllm.UVICORN, ray.PYTHON, ray.SERVE, generic.LEVEL_TIME, generic.LEVEL_NAME)
 _GLOG: tuple[Peeler, ...] = (torch.GLOG,)
-_CALENDAR: tuple[Peeler, ...] = (journal.SHORT, journal.FULL)
+_CALENDAR: tuple[Peeler, ...] = (journal.SHORT, journal.FULL, labels.MPIRUN_TIME)
 _MESSAGE: tuple[Peeler, ...] = (journal.FIELD,)
-_BRACE: tuple[Peeler, ...] = (services.LOKI,)
-_NUMBER: tuple[Peeler, ...] = (kernel.KMSG, generic.AMERICAN, journal.SECONDS, nccl.NCCL, docker.SWARM)
+_BRACE: tuple[Peeler, ...] = (exports.LOKI,)
+_NUMBER: tuple[Peeler, ...] = (
+    kernel.KMSG,
+    journal.RFC5424,
+    generic.AMERICAN,
+    journal.SECONDS,
+    exports.GRAFANA,
+    nccl.NCCL,
+    docker.SWARM,
+)
 _WORD: tuple[Peeler, ...] = (nccl.NCCL, docker.SWARM)
 _LOWER: tuple[Peeler, ...] = (kernel.DECODED, services.LOGFMT, nccl.NCCL)
 _LOWER_MARKED: tuple[Peeler, ...] = (*_LOWER, docker.SWARM, kubernetes.KAIL)
+_QUOTED: tuple[Peeler, ...] = (pastes.QUOTE,)
 _NONE: tuple[Peeler, ...] = ()
 
 _LEVEL_INITIALS = frozenset("DIWECTSNFPV")
@@ -88,6 +114,8 @@ def candidates(text: str) -> tuple[Peeler, ...]:
         return _ANGLE
     if first == "{":
         return _BRACE
+    if first == ">":
+        return _QUOTED
     if first == " ":
         return _MESSAGE if text.startswith("    MESSAGE=") else _NONE
     return _CALENDAR if first.isalpha() else _NONE
@@ -111,11 +139,19 @@ def strong(peeled: Peeled) -> bool:
     return any(peeler.peel(peeled) for peeler in candidates(peeled.text)) if peeled.text else False
 
 
+def _between_tabs(peeled: Peeled) -> bool:
+    return exports.AWS_TEXT.peel(peeled) or exports.GITHUB_VIEW.peel(peeled)
+
+
 def confirms(rest: str) -> bool:
     """Whether a text begins with an unambiguous prefix or as the lines of a failure do."""
     if not rest:
         return False
     if labels.TRACEBACK_LIKE.match(rest) is not None or rest.startswith("NCCL "):
+        return True
+    if rest.startswith('{"') and rest.endswith("}"):
+        return True
+    if "\t" in rest and _between_tabs(Peeled(rest)):
         return True
     return strong(Peeled(rest)) or _NUMBERED.peel(Peeled(rest))
 
@@ -123,24 +159,36 @@ def confirms(rest: str) -> bool:
 _NUMBERED = docker.Compose(lambda _rest: False)
 _COMPOSE, _STERN = docker.Compose(confirms), kubernetes.Stern(confirms)
 _SRUN, _PDSH = labels.Srun(confirms), labels.Pdsh(confirms)
+_BRACKETED = labels.Bracketed(confirms)
 
 TRUSTED: dict[str, Peeler] = {
     "compose": docker.Compose(None),
     "stern": kubernetes.Stern(None),
     "srun": labels.Srun(None),
     "pdsh": labels.Pdsh(None),
+    "bracketed": labels.Bracketed(None, "bracketed", is_role=False),
+    "torch-elastic": labels.Bracketed(None, "torch-elastic", is_role=True),
 }
 """The ambiguous peelers without their proof, for sources that are known to carry such a label on every line."""
 
+OUTERMOST: dict[str, Peeler] = {listed.name: listed for listed in (pastes.NUMBERED, pastes.INDENTED)}
+"""What stands before everything else, in sources that are known to have it on every line."""
+
 
 def weak(peeled: Peeled) -> bool:
-    """Apply an ambiguous peeler if the line proves it: compose columns, stern, srun and pdsh labels."""
+    """Apply an ambiguous peeler if the line proves it: compose's columns, labels of launchers and stern, columns of tabs."""
     text = peeled.text
     first = text[0]
     if first == " ":
         return text.find(": ", 1, 14) > 0 and _SRUN.peel(peeled)
-    if not first.isalnum():
-        return False
+    if first == "[" and text.find("]:", 2, 260) > 0 and _BRACKETED.peel(peeled):
+        return True
+    if first.isalnum() and _labelled(peeled, text, first):
+        return True
+    return "\t" in text and _between_tabs(peeled)
+
+
+def _labelled(peeled: Peeled, text: str, first: str) -> bool:
     if "|" in text[:160] and _COMPOSE.peel(peeled):
         return True
     if text.find(": ", 1, 256) > 0:

@@ -13,7 +13,7 @@ from .base import CLOCK, DAY, FRACTION, LEVEL_WORD, ZONE, Peeled, Prefix, second
 
 _STAMP = rf"{DAY}[T ]{CLOCK}{FRACTION}(?: ?{ZONE})?"
 _LOGGER = r"(?:__main__|root|[a-z_][a-z0-9_]*(?:\.[a-z_][a-z0-9_]*)+)"
-_PLACE = r"[\w./-]{1,120}\.py:\d{1,6}"
+_PLACE = r"(?!\S{1,160}: \w*Warning\b)[\w./-]{1,120}\.py:\d{1,6}"
 
 
 def _stamped(match: re.Match[str], peeled: Peeled) -> None:

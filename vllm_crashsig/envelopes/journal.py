@@ -55,8 +55,10 @@ def _identify(peeled: Peeled, host: str | None, ident: str, pid: str | None) -> 
         peeled.pid = int(pid)
 
 
-def _priority(peeled: Peeled, pri: str | None) -> None:
-    if pri is not None:
+def _priority(peeled: Peeled, pri: str | None, ident: str) -> None:
+    """The kernel's severity says how bad a message is. Others' says which stream it came from, or nothing: notice is logger's
+    default, info and err are what Docker's driver and systemd give to all of stdout and stderr."""
+    if pri is not None and ident == "kernel":
         peeled.level = SEVERITIES[int(pri) & 7]
 
 
@@ -93,7 +95,7 @@ class Short(_Journal):
         number = month_number(month)
         if number is None:
             return False
-        _priority(peeled, pri)
+        _priority(peeled, pri, ident)
         peeled.set_time(nominal_seconds(number, int(day), clock, fraction), "no-year")
         return self.finish(peeled, match.end(), host, ident, pid, syslog=pri is not None)
 
@@ -116,7 +118,7 @@ class Iso(_Journal):
         docker_like = zone == "Z" or (fraction is not None and len(fraction) > 6)
         if pid is None and (host is None or docker_like) and not (ident in _DAEMONS and (host is not None or not docker_like)):
             return False
-        _priority(peeled, pri)
+        _priority(peeled, pri, ident)
         set_iso(peeled, day, clock, fraction, zone)
         return self.finish(peeled, match.end(), host, ident, pid, syslog=pri is not None or ":" in zone)
 
@@ -157,11 +159,13 @@ class Seconds(_Journal):
 
 
 class Rfc5424(_Journal):
-    """``<165>1 2026-11-30T19:45:10.123Z host app 123 ID [sd x="y"] text``."""
+    """``<165>1 2026-11-30T19:45:10.123Z host app 123 ID [sd x="y"] text``, perhaps with its length in front (see
+    `vllm_crashsig.records.octets`)."""
 
     __slots__ = ()
     pattern = re.compile(
-        rf"<(\d{{1,3}})>1 (?:-|{DAY}T{CLOCK}{FRACTION}{ZONE}) (\S{{1,255}}) (\S{{1,48}}) (\S{{1,128}}) \S{{1,32}} "
+        rf"(?:[1-9]\d{{0,6}} )?<(\d{{1,3}})>1 "
+        rf"(?:-|{DAY}T{CLOCK}{FRACTION}{ZONE}) (\S{{1,255}}) (\S{{1,48}}) (\S{{1,128}}) \S{{1,32}} "
         r"(?:-|(?:\[(?:[^\]\\\"]|\\.|\"(?:[^\"\\]|\\.){0,2000}\"){0,2000}\]){1,40})(?: \ufeff?|$)",
         re.ASCII,
     )
@@ -171,10 +175,13 @@ class Rfc5424(_Journal):
         if match is None:
             return False
         pri, day, clock, fraction, zone, host, app, pid = match.groups()
-        _priority(peeled, pri)
+        _priority(peeled, pri, app)
         if day is not None:
             set_iso(peeled, day, clock, fraction, zone)
-        return self.finish(peeled, match.end(), host if host != "-" else None, app, pid if pid.isdigit() else None)
+        end = match.end()
+        spaces = len(peeled.text) - end - len(peeled.text[end:].lstrip(" "))
+        end += spaces % 2  # rsyslog keeps the space behind an RFC 3164 tag; Python indents by an even number
+        return self.finish(peeled, end, host if host != "-" else None, app, pid if pid.isdigit() else None)
 
 
 FIELD = Prefix("journald", re.compile(r"(?:    )?MESSAGE="), lambda _match, _peeled: None)

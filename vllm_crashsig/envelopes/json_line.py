@@ -15,22 +15,36 @@ from typing import Any
 from pydantic_core import from_json
 
 from .base import SEVERITIES
-from .json_values import attribute_map, bytes_or_text, level, number, read_time, stream, string
+from .clean import plain_text
+from .json_values import attribute_map, bytes_or_text, level, number, read_time, stream, string, tag_map
 
 Fields = dict[str, Any]
 Record = Mapping[str, Any]
 
-_TEXT_KEYS = ("log", "message", "msg", "line", "MESSAGE", "text", "event", "textPayload", "@message", "Message", "body")
-_INNER_KEYS = ("attributes", "content", "jsonPayload", "_source", "fields")
-"""Where Datadog, Google Cloud Logging, Elasticsearch and structlog exports put the record proper."""
+_TEXT_KEYS = (
+    "log", "message", "msg", "line", "MESSAGE", "text", "event", "textPayload", "@message", "Message", "body", "LogMessage",
+    "LogEntry", "_raw",
+)  # fmt: skip
+_INNER_KEYS = ("attributes", "content", "jsonPayload", "_source", "fields", "result", "message", "log", "LogMessage")
+"""Where Datadog, Google Cloud Logging, Elasticsearch, structlog and Splunk exports put the record proper; and where stern,
+Azure and collectors put a message that was JSON itself."""
 
 _TIME_KEYS = (
     "time", "asctime", "timestamp", "@timestamp", "ts", "timestamp_ns", "date", "timeUnixNano", "observedTimeUnixNano",
-    "ingestionTime", "@ingestionTime", "created", "datetime",
+    "ingestionTime", "@ingestionTime", "created", "datetime", "TimeGenerated", "receiveTimestamp", "_time",
 )  # fmt: skip
 _LEVEL_KEYS = ("levelname", "level", "severity", "severityText", "status", "log_level", "lvl", "loglevel", "level_name")
 _PID_KEYS = ("pid", "process", "process_id", "source_pid", "_PID")
-_NODE_KEYS = ("hostname", "host", "node", "node_ip", "node_ip_address", "host_name", "source_hostname", "node_name", "nodename")
+_NODE_KEYS = (
+    "hostname", "host", "node", "node_ip", "node_ip_address", "host_name", "source_hostname", "node_name", "nodename",
+    "nodeName", "pod_node_name", "Computer", "compute.googleapis.com/resource_name",
+)  # fmt: skip
+_POD_KEYS = ("pod", "pod_name", "podName", "PodName")
+_CONTAINER_KEYS = ("container", "container_name", "containerName", "ContainerName", "kube_container_name")
+_LABELS = ("labels", "stream", "kubernetes", "resource", "tags", "attributes", "fields")
+"""Where collectors put what they know of where a line came from."""
+_MASKED = ("textPayload", "jsonPayload", "LogMessage", "attributes")
+"""Records whose level says only which stream the line came from: of Google, Azure and Datadog."""
 _COMPONENT_KEYS = (
     "component",
     "processName",
@@ -48,9 +62,13 @@ def decode_json_line(line: bytes) -> tuple[str, Fields] | None:
     """The text inside a JSON line and what its other fields tell, or None when it is no such line.
 
     The fields are those of ``node, container, pod, pid, rank, component, time, clock, stream, level`` that are known, and
-    ``layer``, the kind of envelope. Docker's text keeps its newline, because a missing one means that the line goes on.
+    ``layer``, the kind of envelope. ``partial`` is there where the line goes on in another record.
     """
-    data = line.strip()
+    data = line.strip(b" \t\r\n\x1e")
+    if data[-1:] == b"m":  # the end of a colour
+        data = plain_text(data).strip()
+    if data[:6] == b"data: ":  # server-sent events, as journalctl -o json-sse has them
+        data = data[6:]
     if data[:1] != b"{" and data[:3] == b"},{":
         data = data[2:]
     if data[-1:] == b",":
@@ -60,11 +78,25 @@ def decode_json_line(line: bytes) -> tuple[str, Fields] | None:
     try:
         record = from_json(data, allow_inf_nan=True)
     except ValueError:
+        if (other := _mended(data)) is None:
+            return None
+        record = other
+    return decode_record(record) if isinstance(record, dict) else None
+
+
+def _mended(data: bytes) -> Any:
+    """A record on its way through a terminal or a chat: with colours in its strings, or with entities for its quotes."""
+    mended = plain_text(data)
+    if mended == data:
         return None
-    return _decode(record) if isinstance(record, dict) else None
+    try:
+        return from_json(mended, allow_inf_nan=True)
+    except ValueError:
+        return None
 
 
-def _decode(record: Record) -> tuple[str, Fields] | None:
+def decode_record(record: Record) -> tuple[str, Fields] | None:
+    """The same for a record that has been read already."""
     for matches, decode in _KINDS:
         if matches(record):
             return decode(record)
@@ -77,6 +109,8 @@ def _docker(record: Record) -> tuple[str, Fields]:
     if isinstance(attributes, dict):
         name = attributes.get("tag") or attributes.get("name") or attributes.get("com.docker.compose.service")
         fields.update(_known(container=string(name)))
+    if not record["log"].endswith("\n"):
+        fields["partial"] = True
     return record["log"], fields
 
 
@@ -94,8 +128,10 @@ def _journal(record: Record) -> tuple[str, Fields] | None:
     if container is None:  # else identifier and pid are those of dockerd
         fields.update(_known(component="kernel" if kernel else ident, pid=number(record.get("_PID"))))
         priority = number(record.get("PRIORITY"))
-        if priority is not None and 0 <= priority < len(SEVERITIES) and (kernel or priority < 6):
+        if priority is not None and 0 <= priority < len(SEVERITIES) and kernel:  # others' is that of their stream
             fields["level"] = SEVERITIES[priority]
+    if record.get("CONTAINER_PARTIAL_MESSAGE") == "true":
+        fields["partial"] = True
     return text, fields
 
 
@@ -129,10 +165,18 @@ def _generic(record: Record) -> tuple[str, Fields] | None:
     text, inner = _find_text(record)
     if text is None:
         return None
-    fields = _fields("json", time=None, source=record.get("stream") or record.get("_stream"))
+    fields = _fields("json", time=None, source=record.get("stream") or record.get("_stream") or record.get("LogSource"))
+    own: Fields = {}
+    if inner is not record and inner is not record.get("_source"):  # what the program said of itself goes first
+        _add_common(own, inner)
+        fields.update(_known(level=own.get("level"), pid=own.get("pid"), rank=own.get("rank"), component=own.get("component")))
     _add_common(fields, record)
     if inner is not record:
         _add_common(fields, inner)
+    if any(key in record for key in _MASKED) and ("level" not in own or "attributes" in record):
+        fields.pop("level", None)
+    if record.get("logtag") == "P" or record.get("_p") == "P":  # of a CRI record, by Fluent Bit and fluentd
+        fields["partial"] = True
     return text, _qualified(fields)
 
 
@@ -161,9 +205,17 @@ def _add_common(fields: Fields, record: Record) -> None:
             if key in record and (found := read_time(record[key])):
                 fields.update(found)
                 break
-    labels = [record[k] for k in ("labels", "stream", "kubernetes", "resource", "tags") if isinstance(record.get(k), dict)]
-    if isinstance(record.get("host"), dict):
-        labels.append({"hostname": record["host"].get("name")})
+    labels = [record[k] for k in _LABELS if isinstance(record.get(k), dict)]
+    labels += [label["labels"] for label in labels if isinstance(label.get("labels"), dict)]
+    for key in ("tags", "ddtags"):
+        if key in record:
+            labels.append(tag_map(record[key]))
+    for holder in (record, *labels[:]):
+        labels += [
+            {f"{kind}_name": named["name"]}
+            for kind in ("host", "pod", "container", "node")
+            if isinstance(named := holder.get(kind), dict) and isinstance(named.get("name"), str)
+        ]
     for source in (record, *labels):
         for name, value in (
             ("level", level(_first(source, _LEVEL_KEYS))),
@@ -171,8 +223,8 @@ def _add_common(fields: Fields, record: Record) -> None:
             ("rank", number(_first(source, _RANK_KEYS))),
             ("node", string(_first(source, _NODE_KEYS))),
             ("component", string(_first(source, _COMPONENT_KEYS))),
-            ("pod", string(_first(source, ("pod", "pod_name", "podName")))),
-            ("container", string(_first(source, ("container", "container_name", "containerName")))),
+            ("pod", string(_first(source, _POD_KEYS))),
+            ("container", string(_first(source, _CONTAINER_KEYS))),
             ("stream", stream(source.get("stream"))),
         ):
             if value is not None and name not in fields:

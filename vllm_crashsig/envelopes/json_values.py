@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .base import CLOCK, DAY, FRACTION, LEVELS, ZONE, nominal_seconds, seconds_of
+from .base import CLOCK, DAY, FRACTION, LEVELS, ZONE, month_number, nominal_seconds, seconds_of
 
 _ISO = re.compile(rf"{DAY}[T ]{CLOCK}{FRACTION} ?{ZONE}?$", re.ASCII)
 _SHORT = re.compile(rf"([01]\d)-([0-3]\d) {CLOCK}{FRACTION}$", re.ASCII)
 """vLLM's own date format, used as asctime."""
+_KIBANA = re.compile(rf"([A-Z][a-z]{{2}}) (\d{{1,2}}), (\d{{4}}) @ {CLOCK}{FRACTION}$", re.ASCII)
+_PORTAL = re.compile(rf"(\d{{1,2}})/(\d{{1,2}})/(\d{{4}}), (\d{{1,2}})(:[0-5]\d:[0-6]\d){FRACTION}(?: ([AP])M)?$", re.ASCII)
+"""Kibana's and the Azure portal's American dates."""
 _DIGITS = re.compile(r"\d{9,20}(?:\.\d{1,9})?$", re.ASCII)
 
 
@@ -27,7 +30,7 @@ def read_time(value: Any) -> dict[str, Any]:
             month, day, clock, fraction = match.groups()
             return _pack(nominal_seconds(int(month), int(day), clock, fraction), "no-year")
         if _DIGITS.match(value) is None:
-            return {}
+            return _read_american(value)
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return {}
@@ -36,6 +39,19 @@ def read_time(value: Any) -> dict[str, Any]:
     for divisor in (1, 1_000, 1_000_000, 1_000_000_000):
         if 6e8 < value / divisor < 7.3e9:
             return {"time": value / divisor, "clock": "utc"}
+    return {}
+
+
+def _read_american(value: str) -> dict[str, Any]:
+    match = _KIBANA.match(value)
+    if match is not None:
+        name, day, year, clock, fraction = match.groups()
+        return _pack(seconds_of(f"{year}-{month_number(name) or 0:02d}-{int(day):02d}", clock, fraction), "local")
+    match = _PORTAL.match(value)
+    if match is not None:
+        month, day, year, hour, rest, fraction, half = match.groups()
+        hours = int(hour) % 12 + 12 * (half == "P") if half else int(hour)
+        return _pack(seconds_of(f"{year}-{int(month):02d}-{int(day):02d}", f"{hours:02d}{rest}", fraction), "local")
     return {}
 
 
@@ -54,6 +70,15 @@ def attribute_map(holder: Any) -> dict[str, Any]:
         if isinstance(value, dict) and isinstance(pair.get("key"), str):
             pairs[pair["key"]] = next(iter(value.values()), None)
     return pairs
+
+
+def tag_map(tags: Any) -> dict[str, Any]:
+    """Datadog's tags, ``["pod_name:vllm-0", ...]`` or ``"pod_name:vllm-0,..."``, as a dict."""
+    if isinstance(tags, str):
+        tags = tags.split(",")
+    if not isinstance(tags, list):
+        return tags if isinstance(tags, dict) else {}
+    return dict(tag.split(":", 1) for tag in tags if isinstance(tag, str) and ":" in tag)
 
 
 def bytes_or_text(value: Any) -> str | None:

@@ -60,10 +60,12 @@ def _relative(match: re.Match[str], peeled: Peeled) -> None:
 
 RELATIVE_TIME = Prefix(
     "dmesg",
-    re.compile(r"\[(?:([A-Z][a-z]{2}) ?(\d{1,2}) ([0-2]\d:[0-5]\d)| {0,8}\+\d{1,9}\.\d{6})\](?: |$)", re.ASCII),
+    re.compile(
+        r"\[(?:([A-Z][a-z]{2}) ?(\d{1,2}) ([0-2]\d:[0-5]\d)| {0,8}\+\d{1,9}\.\d{6}|< {0,8}\d{1,9}\.\d{6}>)\](?: |$)", re.ASCII
+    ),
     _relative,
 )
-"""``[Nov30 19:45] text`` and ``[  +0.000014] text``: dmesg -H / --reltime."""
+"""``[Nov30 19:45] text`` and ``[  +0.000014] text``: dmesg -H / --reltime; ``[<    0.000014>] text``: --time-format delta."""
 
 
 def _iso(match: re.Match[str], peeled: Peeled) -> None:

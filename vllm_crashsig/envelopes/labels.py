@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .base import Peeled, Prefix
+from .base import CLOCK, Peeled, Prefix, month_number, seconds_of
 
 TRACEBACK_LIKE = re.compile(
     r"Traceback \(most recent call last\)|  File \"|\*\*\* |slurmstepd: |srun: |terminate called |  what\(\): |frame #\d|"
@@ -57,6 +57,26 @@ MPIRUN = Prefix(
 """``[1,0]<stderr>:text``: mpirun --tag-output (Open MPI orte/mca/iof, prrte iof_write_output).
 Only the newer form with the job's name, ``[prterun-n1-7@1,0]<stderr>: text``, has a space."""
 
+
+def _stamped(match: re.Match[str], peeled: Peeled) -> None:
+    month, day, clock, year, stream = match.groups()
+    number = month_number(month)
+    if number is not None:
+        peeled.set_time(seconds_of(f"{year}-{number:02d}-{int(day):02d}", clock), "local")
+    peeled.set_stream(stream)
+
+
+MPIRUN_TIME = Prefix(
+    "mpirun",
+    re.compile(
+        rf"[A-Z][a-z]{{2}} ([A-Z][a-z]{{2}}) {{1,2}}(\d{{1,2}}) {CLOCK} (\d{{4}})"
+        r"(?:<(stdout|stderr|stddiag)>:|(?=\[\d{1,9},\d))",
+        re.ASCII,
+    ),
+    _stamped,
+)
+"""``Mon Nov 30 19:41:58 2026<stderr>:text``: mpirun --timestamp-output, or in front of the tag where both are asked for."""
+
 _HOST = re.compile(r"(\d{1,3}(?:\.\d{1,3}){3}|[a-z](?=[a-z.-]*[\d-])[\w.-]{0,252}): ", re.ASCII)
 
 
@@ -77,4 +97,43 @@ class Pdsh:
             peeled.node = match.group(1)
         peeled.layers.append(self.name)
         peeled.text = peeled.text[match.end() :]
+        return True
+
+
+_BRACKETED = re.compile(r"\[([A-Za-z][\w.-]{1,252})\]:( {0,8})", re.ASCII)
+_ROLE = re.compile(r"[A-Za-z]+_?(\d{1,6})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Bracketed:
+    """``[llm3]:text`` of torchrun --tee with a role of its own, ``[gpu-node-3]: text`` of launchers that write the host so.
+
+    torchrun writes no space behind the colon, the launchers write one; Python indents by an even number of them.
+    """
+
+    confirm: Callable[[str], bool] | None
+    name: str = "bracketed"
+    is_role: bool | None = None
+    """Which of the two it is, where many lines have shown it."""
+
+    def peel(self, peeled: Peeled) -> bool:
+        match = _BRACKETED.match(peeled.text)
+        if match is None:
+            return False
+        label, spaces = match.groups()
+        is_role = len(spaces) % 2 == 0 if self.is_role is None else self.is_role
+        role = _ROLE.fullmatch(label) if is_role else None
+        if role is None and self.is_role:
+            return False
+        end = match.end() - len(spaces) + (role is None and bool(spaces))
+        if role is None and _HOST.match(f"{label.lower()}: ") is None:
+            return False
+        if self.confirm is not None and not self.confirm(peeled.text[end:]):
+            return False
+        if role is not None:
+            peeled.rank = int(role.group(1))
+        elif peeled.node is None:
+            peeled.node = label
+        peeled.layers.append("torch-elastic" if role is not None else "bracketed")
+        peeled.text = peeled.text[end:]
         return True

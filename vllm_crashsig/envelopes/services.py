@@ -1,4 +1,4 @@
-"""Headers of the services around vLLM: NVIDIA Fabric Manager, TorchServe, nginx and Go programs, logfmt, Loki's logcli."""
+"""Headers of the services around vLLM: NVIDIA Fabric Manager, TorchServe, nginx and Go programs, logfmt."""
 
 from __future__ import annotations
 
@@ -69,10 +69,3 @@ def _logfmt(match: re.Match[str], peeled: Peeled) -> None:
 
 LOGFMT = Prefix("logfmt", re.compile(rf"time=\"{_STAMP}\" level=([a-z]{{3,8}}) (?=msg=)", re.ASCII), _logfmt)
 """``time="2026-11-30T12:00:00.123Z" level=error msg="text" ..``: dockerd, containerd. ``msg=`` stays, with its quotes."""
-
-LOKI = Prefix(
-    "loki",
-    re.compile(r"\{[a-z_]\w{0,63}=\"[^\"]{0,256}\"(?:, ?[a-z_]\w{0,63}=\"[^\"]{0,256}\"){0,40}\} +", re.ASCII),
-    lambda _match, _peeled: None,
-)
-"""``{app="vllm", pod="vllm-0"} text`` behind a time stamp: logcli query (grafana/loki pkg/logcli/output/default.go)."""

@@ -71,7 +71,7 @@ def _uvicorn(match: re.Match[str], peeled: Peeled) -> None:
 
 UVICORN = Prefix(
     "uvicorn",
-    re.compile(r"(INFO(?=:     \S)|ERROR(?=:    \S)|WARNING(?=:  \S)|DEBUG(?=:    \S)|TRACE(?=:    \S)): +"),
+    re.compile(r"(INFO(?=:     (?:\S|$))|(?:ERROR|DEBUG|TRACE)(?=:    (?:\S|$))|WARNING(?=:  (?:\S|$))): +"),
     _uvicorn,
 )
 """``INFO:     text``: uvicorn pads ``LEVEL:`` to ten columns, which tells it from prose such as ``ERROR: text``."""
