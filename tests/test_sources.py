@@ -1035,6 +1035,34 @@ def test_s3(tmp_path: Path, s3: str) -> None:
     assert (done.returncode, done.stderr) == (2, "vllm-crashsig: s3://crashes/none.log: no such file; check the address\n")
 
 
+def test_a_line_without_end_takes_little_memory(tmp_path: Path, tank: Classifier) -> None:
+    path = tmp_path / "a.log"
+    with path.open("wb") as file:
+        for _ in range(64):
+            file.write(b"x" * (1 << 20))
+        file.write(b" FATAL: the tank is empty")
+    tracemalloc.start()
+    report = classify(tank, path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert report.cause
+    assert report.coverage.caps == [f"{path}: 1 very long line(s) looked at in pieces"]
+    assert peak < 40 << 20
+
+
+def test_a_folder_of_mixed_encodings(tmp_path: Path, tank: Classifier) -> None:
+    for number, encoding in enumerate(("utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1", "cp1252")):
+        text = f"INFO Größe {number}\nFATAL: the tank is empty\n" if number % 2 else f"INFO Straße {number} steht\n" * 9
+        put(tmp_path, f"logs/{number}.log", text.encode(encoding))
+    report = classify(tank, tmp_path / "logs")
+    assert report.cause
+    assert {e.source.rpartition("/")[2] for e in report.cause.evidence} == {"1.log", "3.log", "5.log"}
+    assert [cap.partition(": ")[2].partition(";")[0] for cap in report.coverage.caps] == [
+        "read as utf-16-le", "read as utf-16-be", "read as utf-32-le",
+    ]  # fmt: skip
+    assert report.coverage.undecodable == 11, "bytes of Latin-1 are counted"
+
+
 # --- The stream underneath ---------------------------------------------------------------------------------------------
 
 

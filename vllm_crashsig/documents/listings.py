@@ -1,0 +1,96 @@
+"""Listings: `docker ps`, `docker events`, `kubectl get pods`, `kubectl get events`. Whom each row is about."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from ..envelopes.json_values import read_time
+from .about import About, speaks_of_serving
+
+_KINDS = {
+    "docker-ps": re.compile(r"CONTAINER ID\s+IMAGE\s+COMMAND\s+CREATED\s+STATUS\s+PORTS\s+NAMES\b"),
+    "docker-events": re.compile(
+        r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (container|image|network|volume|daemon|plugin) "
+        r"[\w:-]+(?: .{0,40})? \w+ \("
+    ),
+    "docker-events-json": re.compile(
+        r'\{(?:"status":"[^"]+","id":"[^"]+",(?:"from":"[^"]*",)?)?"Type":"\w+","Action":"[^"]+","Actor":\{'
+    ),
+    "kubectl-pods": re.compile(r"(?:NAMESPACE\s+)?NAME\s+READY\s+STATUS\s+RESTARTS\s+AGE\b"),
+    "kubectl-events": re.compile(r"(?:NAMESPACE\s+)?LAST SEEN\s+(?:TYPE\s+REASON\s+OBJECT|FIRST SEEN|COUNT)\b.*\bMESSAGE\b"),
+}
+"""What the first line of each looks like."""
+LISTINGS = frozenset(_KINDS)
+"""The kinds of listings, which are also the layers of their lines."""
+_OBJECT = re.compile(r"\s(pod|node)/([\w.-]+)\s", re.IGNORECASE)
+_EVENT_NAME = re.compile(r"[(, ]name=([\w.-]+)")
+_EVENT_IMAGE = re.compile(r"[(, ]image=([^,)]+)")
+
+
+def listing_kind(head: str) -> str | None:
+    """Which listing begins here, if any."""
+    return next((kind for kind, first in _KINDS.items() if first.match(head)), None)
+
+
+def read_listing(kind: str, lines: Sequence[str]) -> list[About | None]:
+    """Whom each row is about; None for the heading and for what is no row."""
+    if kind == "docker-events":
+        return _docker_events(lines)
+    rows = {"docker-ps": _docker_ps, "docker-events-json": _docker_event, "kubectl-pods": _pod, "kubectl-events": _event}
+    heading = lines[0] if lines else ""
+    return [rows[kind](line, heading) if line.strip() and not _is_heading(kind, line) else None for line in lines]
+
+
+def _is_heading(kind: str, line: str) -> bool:
+    return kind != "docker-events-json" and _KINDS[kind].match(line) is not None
+
+
+def _docker_ps(line: str, _: str) -> About | None:
+    words = line.split()
+    return About(words[-1], serves=speaks_of_serving([line])) if len(words) > 4 else None
+
+
+def _pod(line: str, heading: str) -> About | None:
+    words = line.split()
+    at = 1 if heading.startswith("NAMESPACE") else 0
+    return About(words[at], serves=speaks_of_serving([words[at]])) if len(words) > at + 3 else None
+
+
+def _event(line: str, _: str) -> About | None:
+    match = _OBJECT.search(line[:400])
+    if match is None:
+        return None
+    kind, name = match.groups()
+    return About(name, serves=speaks_of_serving([name])) if kind.lower() == "pod" else About("", node=name)
+
+
+def _docker_events(lines: Sequence[str]) -> list[About | None]:
+    """An event goes on over several lines where a command in it has some."""
+    told: list[About | None] = []
+    for line in lines:
+        if (match := _KINDS["docker-events"].match(line)) is None:
+            told.append(told[-1] if told else None)
+            continue
+        name, image = _EVENT_NAME.search(line), _EVENT_IMAGE.search(line)
+        about = None
+        if match.group(2) == "container" and name is not None:
+            about = About(name.group(1), serves=speaks_of_serving([name.group(1), image.group(1) if image else ""]))
+            about.time = read_time(match.group(1)).get("time")
+        told.append(about)
+    return told
+
+
+def _docker_event(line: str, _: str) -> About | None:
+    try:
+        event = json.loads(line)
+        attributes = event["Actor"]["Attributes"]
+        if event["Type"] != "container":
+            return None
+        name, image = str(attributes["name"]), str(attributes.get("image", ""))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    about = About(name, serves=speaks_of_serving([name, image]))
+    about.time = read_time(event.get("timeNano") or event.get("time")).get("time")
+    return about
