@@ -192,7 +192,7 @@ def test_facts_and_culprit(tmp_path: Path) -> None:
         ),
     )
     (found,) = made.classify(
-        "(Worker_TP5 pid=77) ERROR card 3 of rank 2 lost\nit had 80 MiB\ncard 4 of rank 0 lost 1"
+        "(Worker_TP2 pid=77) ERROR card 3 of rank 2 lost\nit had 80 MiB\ncard 4 of rank 0 lost 1"
     ).classifications
     assert found.facts == {"gpu": 3, "rank": 2, "size": 1024**2, "told": True}
-    assert (found.culprit.gpu, found.culprit.rank, found.culprit.pid, found.culprit.component) == (3, 2, 77, "Worker_TP5")
+    assert (found.culprit.gpu, found.culprit.rank, found.culprit.pid, found.culprit.component) == (3, 2, 77, "Worker_TP2")

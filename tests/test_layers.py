@@ -13,29 +13,72 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "vllm_crashsig"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"encodings", "errors", "model", "schema", "version", "framing", "redact", "literals"}),
+    frozenset({"encodings", "errors", "model", "schema", "version", "framing", "quoted", "redact", "literals"}),
     frozenset({"envelopes", "facts", "patterns", "report", "sources"}),
-    frozenset({"catalogue", "crashid", "docker_frame", "gate", "remediation", "schemas", "layout"}),
-    frozenset({"cache", "lint", "match", "outputs", "unwrap"}),
-    frozenset({"correlate", "prepare"}),
-    frozenset({"conditions", "incidents", "scan"}),
-    frozenset({"hypotheses"}),
-    frozenset({"rank"}),
+    frozenset({"catalogue", "crashid", "gate", "names", "processes", "nested", "records", "remediation", "schemas"}),
+    frozenset({"cache", "following", "lint", "match", "outputs", "ranks", "record_frame", "documents"}),
+    frozenset({"candidates", "correlate", "job", "pace", "prepare", "unwrap"}),
+    frozenset({"collectives", "conditions", "clocks", "layout"}),
+    frozenset({"incidents", "scan"}),
+    frozenset({"survival"}),
+    frozenset({"hypotheses", "silence"}),
+    frozenset({"chain", "confidence", "culprit"}),
+    frozenset({"rank", "settle"}),
     frozenset({"answer"}),
     frozenset({"engine"}),
     frozenset({"intake"}),
     frozenset({"api"}),
+    frozenset({"batch", "watch"}),
+    frozenset({"commands"}),
     frozenset({"cli"}),
     frozenset({"__main__", "__init__"}),
 )
 """A module may import from layers above its own in this table only. A package counts as one module here."""
 
 INNER: dict[str, tuple[frozenset[str], ...]] = {
+    "batch": (
+        frozenset({"cases", "row", "summary"}),
+        frozenset({"journal", "schedule", "tables", "work", "writers"}),
+        frozenset({"attendant", "progress", "worker"}),
+        frozenset({"pool"}),
+        frozenset({"ray_engine"}),
+        frozenset({"run"}),
+        frozenset({"api", "command"}),
+        frozenset({"__init__"}),
+    ),
     "envelopes": (
         frozenset({"base", "clean"}),
-        frozenset({"docker", "generic", "json_values", "kernel", "kubernetes", "labels", "nccl", "ray", "services", "torch"}),
-        frozenset({"journal", "json_line", "vllm"}),
-        frozenset({"dispatch"}),
+        frozenset(
+            {
+                "docker",
+                "generic",
+                "json_values",
+                "kernel",
+                "kubernetes",
+                "labels",
+                "nccl",
+                "pastes",
+                "ray",
+                "services",
+                "torch",
+            }
+        ),
+        frozenset({"exports", "journal", "json_line", "vllm"}),
+        frozenset({"dispatch", "json_document"}),
+        frozenset({"__init__"}),
+    ),
+    "records": (
+        frozenset({"base"}),
+        frozenset({"journal", "octets", "pretty", "rows"}),
+        frozenset({"__init__"}),
+    ),
+    "crashid": (
+        frozenset({"lists"}),
+        frozenset({"masks", "shapes"}),
+        frozenset({"frames", "told"}),
+        frozenset({"chains", "fold", "foreign", "kernel", "native"}),
+        frozenset({"python"}),
+        frozenset({"collector"}),
         frozenset({"__init__"}),
     ),
     "sources": (
@@ -47,17 +90,35 @@ INNER: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"paths"}),
         frozenset({"__init__"}),
     ),
+    "documents": (
+        frozenset({"about", "outline"}),
+        frozenset({"describe", "listings", "objects"}),
+        frozenset({"kinds"}),
+        frozenset({"__init__"}),
+    ),
+    "commands": (
+        frozenset({"common"}),
+        frozenset({"catalogue", "watch"}),
+        frozenset({"__init__"}),
+    ),
+    "watch": (
+        frozenset({"follow", "notify", "streams"}),
+        frozenset({"cases", "places"}),
+        frozenset({"loop"}),
+        frozenset({"__init__"}),
+    ),
     "outputs": (
         frozenset({"escape"}),
         frozenset({"words", "card", "catalogue_docs"}),
         frozenset({"markdown", "text"}),
         frozenset({"__init__"}),
+        frozenset({"live"}),
     ),
 }
 """The same inside each package."""
 
-HOMES = {"regex": "patterns", "hyperscan": "gate", "click": "cli", "yaml": "catalogue"}
-"""Libraries that one module alone may import."""
+HOMES = {"regex": {"patterns"}, "hyperscan": {"gate"}, "click": {"cli", "commands"}, "yaml": {"catalogue"}}
+"""Libraries that only these modules may import."""
 
 MAX_LINES = 400
 
@@ -102,7 +163,7 @@ def test_imports_go_downward(parts: tuple[str, ...], path: Path) -> None:
         if target[0] == "..":
             assert target[1] != "vllm_crashsig", f"{where}: relative imports only"
             home = HOMES.get(target[1])
-            assert home is None or parts == (home,), f"{where}: only {home} may"
+            assert home is None or parts[0] in home, f"{where}: only {home} may"
         elif target[0] != parts[0]:
             assert layer_of(target[0], LAYERS) < layer_of(parts[0], LAYERS), where
         elif len(parts) > 1:

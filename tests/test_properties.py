@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -15,9 +13,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tiny import SAMPLES
 
-from vllm_crashsig import Catalogue, Classifier, Report
+from vllm_crashsig import Catalogue, Classifier, Report, candidates, framing
+from vllm_crashsig.candidates import candidates_by_line
 from vllm_crashsig.framing import Frame
-from vllm_crashsig.match import candidates_by_line
 from vllm_crashsig.prepare import prepare
 
 SUBSET = (
@@ -150,6 +148,17 @@ def test_gate_and_cuts_change_nothing(data: bytes, places: Sequence[int]) -> Non
     assert dumped(classify_in_parts(classifier(False), data, places)) == plain
 
 
+@given(st.lists(logs(), min_size=1, max_size=6).map(b"".join), st.integers(200, 3000), st.integers(1, 400))
+@slow_ok
+def test_the_gate_changes_nothing_over_many_frames(data: bytes, size: int, window: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(framing, "MAX_LINE", size)
+        patch.setattr(framing, "OVERLAP", size // 4)
+        patch.setattr(candidates, "MAX_LINE", size)
+        patch.setattr(candidates, "WINDOW", window)
+        assert dumped(classifier(True).classify(data)) == dumped(classifier(False).classify(data))
+
+
 BETWEEN = (
     b"[b] (a) {c} 'd' <f> x=1, y: 2. /g/h.py:3 -9 ERROR error Error torch vllm ray nccl NCCL CUDA GPU 0 0x12ab %d # @ ! ~ & * "
 )
@@ -167,7 +176,8 @@ def test_the_gate_lets_every_example_through_behind_other_text(filler: bytes) ->
         for hit in indicator.examples.hit if indicator else ():
             wanted.setdefault(len(data) + 1, set()).add(index)
             data += [filler, hit.encode().replace(b"\n", b" ")]
-    found = {line: set(probes) for _, line, probes in candidates_by_line(gate, Frame(b"\n".join(data), 1, 0).text)[0]}
+    text = Frame(b"\n".join(data), 1, 0).text
+    found = {text.count(b"\n", 0, start): set(probes) for start, _, probes in candidates_by_line(gate, text)}
     missed = [matcher.probes[i] for line, probes in wanted.items() for i in probes - found.get(line, set())]
     assert not [f"{p.fingerprint and p.fingerprint.id}:{p.name}" for p in missed]
 
@@ -189,58 +199,3 @@ def test_byte_by_byte() -> None:
     for byte in data:
         session.take(bytes([byte]))
     assert dumped(session.close()) == dumped(classifier(True).classify(data))
-
-
-def json_file(line: str) -> str:
-    record = {"log": line + "\n", "stream": "stderr", "time": "2026-11-30T19:41:58.5Z"}
-    return re.sub(r"[<>&]", lambda m: f"\\u{ord(m.group()):04x}", json.dumps(record))
-
-
-def split_cri(line: str) -> str:
-    stamp = "2026-11-30T19:41:58.512345678Z stderr"
-    parts = [line[i : i + 40] for i in range(0, len(line), 40)] or [""]
-    return "\n".join(f"{stamp} {'F' if i == len(parts) - 1 else 'P'} {part}" for i, part in enumerate(parts))
-
-
-WRAPPERS: dict[str, Callable[[str], str]] = {
-    "docker json-file": json_file,
-    "docker logs -t": lambda line: f"2026-11-30T19:41:58.512345678Z {line}",
-    "cri": lambda line: f"2026-11-30T19:41:58.512345678Z stderr F {line}",
-    "cri in parts": split_cri,
-    "compose": lambda line: f"vllm-1  | {line}",
-    "kubectl --prefix": lambda line: f"[pod/vllm-0/vllm] {line}",
-    "journald": lambda line: f"Nov 30 19:41:58 gpu01 vllm[4321]: {line}",
-    "ray driver": lambda line: f"(RayWorkerWrapper pid=4321, ip=10.0.0.2) {line}",
-    "crlf": lambda line: line + "\r",
-    "coloured": lambda line: f"\x1b[1;36m{line}\x1b[0m",
-}
-
-
-INNER = frozenset({"vllm", "vllm-log", "uvicorn", "ray-log", "nccl", "c10-log", "torch-rank", "glog", "python-log"})
-"""Envelopes that the process itself writes, so that a container's may come around them."""
-
-
-@lru_cache(maxsize=1)
-def bare_samples() -> dict[str, tuple[list[str], Report]]:
-    """A hit of every fingerprint and all healthy logs, as lines, where no container has wrapped them yet."""
-    found = {}
-    for folder in sorted(p for p in SAMPLES.iterdir() if p.is_dir()):
-        for path in [*sorted(folder.glob("hit-*.log"))[:1], *sorted(folder.glob("vllm-*.log"))]:
-            text = path.read_bytes().decode(errors="replace")
-            report = classifier(True, full=True).classify(text)
-            if INNER.issuperset(report.coverage.envelopes) and "\r" not in text and len(text) < 30_000:
-                found[f"{folder.name}/{path.name}"] = (text.removesuffix("\n").split("\n"), report)
-    return found
-
-
-@pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_envelopes_keep_the_classification(wrapper: str) -> None:
-    wrong = {}
-    samples = bare_samples()
-    assert len(samples) > 60
-    for name, (text, bare) in samples.items():
-        report = classifier(True, full=True).classify("".join(WRAPPERS[wrapper](line) + "\n" for line in text))
-        told = [(r.verdict, r.cause and r.cause.id) for r in (bare, report)]
-        if told[0] != told[1]:
-            wrong[name] = told
-    assert not wrong

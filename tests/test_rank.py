@@ -110,9 +110,16 @@ def test_survived_errors_are_no_causes(classify: Classify) -> None:
     assert classify("disk gone", "served a request", "served a request").verdict == "healthy"
     assert classify("disk gone", "server is ready").verdict == "healthy"
     assert classify("disk gone", "served a request").verdict == "crash", "one such line may have been on its way"
-    report = classify("disk gone", *["served a request"] * 5, "engine is down")
+    report = classify("disk gone", *["served a request"] * 500, "engine is down")
     assert ids(report) == ["engine-down"]
     assert any(n.fingerprint == "disk-gone" and n.action == "vetoed" for n in report.trail)
+
+
+def test_a_root_is_not_survived_when_its_consequence_ends_the_log_soon_after(classify: Classify) -> None:
+    work = ["served a request"] * 50
+    assert ids(classify("server starts", "disk gone", *work, "engine is down")) == ["disk-gone"]
+    assert ids(classify("server starts", "disk gone", *work * 20, "engine is down")) == ["engine-down"]
+    assert ids(classify("server starts", "disk gone", *work, "worker is down", "card lost")) == ["card-lost"]
 
 
 def test_degraded_is_told_but_is_no_crash(classify: Classify) -> None:

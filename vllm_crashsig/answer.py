@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
+from .chain import chain_of
+from .confidence import band
 from .correlate import Segment, Stream
-from .crashid import Failure, make_crash_id, mask
+from .crashid import Failure, fold
+from .culprit import Culprits
 from .facts import fill
-from .hypotheses import Hypothesis, Trail, follows_stop, gather
+from .hypotheses import Hypothesis, Trail, crash_id_of, follows_stop, gather
 from .incidents import Incident, assemble
 from .model import Coverage, FactValue, Hit, LogLine, Scope
-from .rank import band, rank
+from .rank import rank
 from .redact import MASK, redact
 from .remediation import advise
 from .report import (
+    ChainLink,
     Classification,
     CoverageInfo,
     Culprit,
@@ -24,20 +28,24 @@ from .report import (
     ReferenceInfo,
     Report,
     ScopeInfo,
+    SilenceInfo,
+    StepInfo,
     Tool,
     ToolCatalogue,
     TrailNote,
     UnknownFailure,
+    Update,
     Verdict,
 )  # fmt: skip
+from .settle import settling
+from .silence import ORDERLY_EXITS, silences, silent_exit, told_status
+from .survival import survived
 from .version import __version__
 
 MAX_EVIDENCE = 12
 """Lines quoted for a classification."""
 QUOTE = 1000
 """Characters of a quote."""
-ORDERLY_EXITS = (0, 130, 143)
-"""Exit statuses of a server that ended or was asked to: success, SIGINT, SIGTERM."""
 RUNTIME_OF_LAYER = {
     "docker-json": "docker", "compose": "compose", "cri": "k8s", "kubectl": "k8s", "stern": "k8s", "kail": "k8s",
 }  # fmt: skip
@@ -52,6 +60,7 @@ class _Answer:
     unknown: list[Failure]
     verdict: Verdict
     classifications: list[Classification] = field(default_factory=list)
+    settle: list[StepInfo] = field(default_factory=list)
 
 
 class Reporter:
@@ -73,13 +82,21 @@ class Reporter:
         layers = frozenset(layer for c in coverage for layer in c.envelopes)
         ends = {c.source: (c.last_time, c.last_clock) for c in coverage}
         answers = [self._answer(incident, layers, trail) for incident in assemble(streams, ends)]
-        fatal = [a for a in answers if a.verdict in ("crash", "unclassified")]
-        headline = fatal[-1] if fatal else answers[-1] if answers else None
+        headline = _headline(answers)
         verdict: Verdict = headline.verdict if headline else "healthy"
         unknown = [self._unknown(f) for f in headline.unknown] if headline else []
-        status = exit_status if exit_status is not None else _told_status(headline)
+        settle = headline.settle if headline else []
+        status = exit_status if exit_status is not None else told_status(headline.incident) if headline else None
         if verdict == "healthy" and status not in (None, *ORDERLY_EXITS):
-            verdict, unknown = "unclassified", [_silent_exit(status)]
+            verdict, unknown = "unclassified", [silent_exit(status)]
+        silent = silences(
+            [a.incident for a in answers],
+            [a.verdict in ("healthy", "degraded") for a in answers],
+            {c.source: c.lines for c in coverage},
+            status,
+        )
+        if headline is not None and headline.verdict in ("healthy", "degraded") and (silent or unknown):
+            settle = settling("unclassified", None, headline.incident, headline.incident.context, layers, ())
         if blank:
             verdict = "empty"
         caps = [f"{c.source}: {cap}" for c in coverage for cap in c.caps]
@@ -95,8 +112,9 @@ class Reporter:
             tool=Tool(version=__version__, catalogue=ToolCatalogue(version=self._catalogue.version, hash=self._catalogue.hash)),
             verdict=verdict,
             classifications=headline.classifications if headline else [],
-            incidents=_fold([self._incident_info(a, a is answers[-1]) for a in answers]),
+            incidents=_fold([self._incident_info(a, silent) for a in answers]),
             unclassified=unknown,
+            silences=silent,
             context=self._context(headline, answers),
             coverage=CoverageInfo(
                 bytes=sum(c.bytes for c in coverage),
@@ -109,13 +127,31 @@ class Reporter:
                 caps=caps,
                 sources=[c.source for c in coverage],
             ),
+            settle=settle,
             trail=trail.notes if not self._redacted else [_redacted_note(n) for n in trail.notes],
         )
+
+    def update(
+        self, streams: Sequence[Stream], coverage: Sequence[Coverage], *, blank: bool, exit_status: int | None = None
+    ) -> Update:
+        """The headline of `report` alone. Far cheaper where a log holds many lives."""
+        layers = frozenset(layer for c in coverage for layer in c.envelopes)
+        ends = {c.source: (c.last_time, c.last_clock) for c in coverage}
+        for incident in reversed(assemble(streams, ends)):
+            answer = self._answer(incident, layers, Trail())
+            if answer.verdict in ("crash", "unclassified") and not blank:
+                unknown = self._unknown(answer.unknown[0]) if answer.verdict == "unclassified" else None
+                return Update(
+                    verdict=answer.verdict, classification=next(iter(answer.classifications), None), unclassified=unknown
+                )
+        report = self.report(streams, coverage, blank=blank, exit_status=exit_status)
+        return Update(verdict=report.verdict, classification=report.cause, unclassified=next(iter(report.unclassified), None))
 
     def _answer(self, incident: Incident, layers: frozenset[str], trail: Trail) -> _Answer:
         hypotheses, settled = gather(incident, self._catalogue, trail)
         ranked = rank(hypotheses, incident, trail)
-        unknown = _unknown_failures(incident, settled)
+        unsure = {h.id for h in hypotheses if h.role == "cascade" or _is_vague(h)}
+        unknown = _unknown_failures(incident, settled, settled - unsure)
         causes = [h for h in ranked if h.role in ("root", "either")]
         if causes and all(_is_vague(h) and _comes_after(h, unknown) for h in causes):
             causes = []  # an exception that nobody knows came first: it is more telling than that something timed out or died
@@ -134,17 +170,32 @@ class Reporter:
         answer = _Answer(incident, ranked, unknown, verdict)
         context = incident.context
         runtimes = frozenset([self._runtime]) if self._runtime else _runtimes(layers, context)
-        answer.classifications = [self._classification(i, h, incident, context, runtimes) for i, h in enumerate(ranked, 1)]
+        culprits = Culprits(incident, self._catalogue)
+        answer.classifications = [
+            self._classification(i, h, incident, context, runtimes, who, chain_of(h, who, hypotheses))
+            for i, h in enumerate(ranked, 1)
+            for who in (culprits.of(h),)
+        ]
+        answer.settle = settling(verdict, next(iter(answer.classifications), None), incident, context, layers, runtimes)
         return answer
 
     def _classification(
-        self, position: int, hypothesis: Hypothesis, incident: Incident, context: dict[str, FactValue], runtimes: frozenset[str]
+        self,
+        position: int,
+        hypothesis: Hypothesis,
+        incident: Incident,
+        context: dict[str, FactValue],
+        runtimes: frozenset[str],
+        culprit: Culprit,
+        chain: list[ChainLink],
     ) -> Classification:
         fingerprint = hypothesis.fingerprint
         facts: dict[str, FactValue] = {}
         for hit in [*hypothesis.hits, *hypothesis.supporting]:
             for name, value in hit.facts.items():
                 facts.setdefault(name, self._masked(value, hit.line.text))
+        if culprit.role == "behind" and culprit.rank is not None and "lagging_rank" in fingerprint.facts:
+            facts["lagging_rank"] = ", ".join(map(str, culprit.ranks)) or culprit.rank
         context = {name: self._masked(value) for name, value in context.items()}
         known = {**context, **facts}
         return Classification(
@@ -160,10 +211,12 @@ class Reporter:
             facts=facts,
             evidence=self._evidence(hypothesis, incident.segments),
             explains=sorted(hypothesis.explains),
-            culprit=_culprit(hypothesis),
+            chain=chain,
+            culprit=culprit,
             remediation=advise(fingerprint, facts, context, runtimes),
             references=[ReferenceInfo(title=r.title, url=r.url) for r in fingerprint.references],
             reasons=hypothesis.reasons,
+            crash_id=crash_id_of(hypothesis, incident),
         )
 
     def _evidence(self, hypothesis: Hypothesis, segments: Iterable[Segment]) -> list[EvidenceInfo]:
@@ -216,11 +269,12 @@ class Reporter:
             crash_id=failure.crash_id,
             headline=self._quote(failure.headline),
             count=failure.count,
+            chain=[self._quote(text) for text in failure.chain],
             frames=[self._quote(frame) for frame in failure.frames],
             evidence=[self._quoted(line, failure.kind, "context", line.count) for line in failure.lines[:3]],
         )
 
-    def _incident_info(self, answer: _Answer, is_last: bool) -> IncidentInfo:
+    def _incident_info(self, answer: _Answer, silent: Sequence[SilenceInfo]) -> IncidentInfo:
         lines = [
             x for s in answer.incident.segments for x in (s.first, s.last) if x and x.source == answer.incident.primary.source
         ]
@@ -230,7 +284,7 @@ class Reporter:
         ended = "failure" if failed else "planned-stop" if primary.milestones.get("planned-stop") else "open"
         if ended == "open" and primary.milestones.get("stop"):
             ended = "stop"
-        elif ended == "open" and not is_last:
+        elif ended == "open" and any(s.source == primary.source and (not numbers or s.line >= max(numbers)) for s in silent):
             ended = "silent"
         return IncidentInfo(
             index=primary.index,
@@ -238,8 +292,10 @@ class Reporter:
             first_line=min(numbers, default=0),
             last_line=max(numbers, default=0),
             ended=ended,  # type: ignore[arg-type]
+            verdict=answer.verdict,
             classifications=answer.classifications,
             unclassified=[self._unknown(f) for f in answer.unknown],
+            settle=answer.settle,
         )
 
     def _context(self, headline: _Answer | None, answers: Sequence[_Answer]) -> dict[str, FactValue]:
@@ -249,31 +305,42 @@ class Reporter:
         return {n: self._quote(v) if isinstance(v, str) else v for n, v in sorted(context.items())}
 
 
-def _told_status(headline: _Answer | None) -> int | None:
-    """The exit status that a record of the container tells, such as `docker inspect`'s."""
-    context = headline.incident.context if headline else {}
-    status = context.get("state_exit_code")
-    return status if isinstance(status, int) else None
+def _headline(answers: Sequence[_Answer]) -> _Answer | None:
+    """The last life that failed, else the last that suffered, else the last."""
+    for verdicts in (("crash", "unclassified"), ("degraded",)):
+        if found := [a for a in answers if a.verdict in verdicts]:
+            return found[-1]
+    return answers[-1] if answers else None
 
 
-def _silent_exit(status: int | None) -> UnknownFailure:
-    headline = f"exit status {status}, and the log shows no failure: it may be cut off, or its last lines were never written"
-    return UnknownFailure(crash_id=make_crash_id(f"exit-{status}", (), headline), headline=headline, count=1, evidence=[])
-
-
-def _unknown_failures(incident: Incident, settled: frozenset[str]) -> list[Failure]:
+def _unknown_failures(incident: Incident, settled: frozenset[str], solid: frozenset[str]) -> list[Failure]:
     """Failure text that no fingerprint settled, that was not survived and did not follow an orderly stop."""
     found = []
     for segment in incident.segments:
         stop = segment.asked_to_stop
         for failure in segment.failures.failures.values():
-            last = failure.last.order
-            if failure.claimants & settled or segment.after("ready", last) or segment.after("progress", last) >= 2:
+            first, last = failure.first.order, failure.last.order
+            if failure.claimants & settled or failure.chained & solid:
                 continue
+            if segment.after("ready", last) or survived(segment, [first, last]):
+                continue
+            if _is_of_a_request(failure) and segment.was_up_before(first) and not segment.broke:
+                continue
+            if _is_of_the_kernel(failure) and incident.primary.was_up and incident.primary.first_failure is None:
+                continue  # it stumbled and went on, and so did the server
             if stop is not None and follows_stop(failure.first, stop):
                 continue
             found.append(failure)
-    return _folded(found)
+    return fold(found)
+
+
+def _is_of_the_kernel(failure: Failure) -> bool:
+    return failure.first.scope.component == "kernel"
+
+
+def _is_of_a_request(failure: Failure) -> bool:
+    """Whether the API server caught it and logged it: while it serves, that ends a request and not the server."""
+    return all(x.level is not None and (x.scope.component or "").startswith("APIServer") for x in failure.lines)
 
 
 def _is_vague(hypothesis: Hypothesis) -> bool:
@@ -285,35 +352,6 @@ def _comes_after(hypothesis: Hypothesis, failures: Iterable[Failure]) -> bool:
     """Whether one of these failures, told by a traceback of the same source, stands before all its lines."""
     first = hypothesis.first.line
     return any(f.frames and f.first.source == first.source and f.first.order < first.order for f in failures)
-
-
-def _folded(failures: list[Failure]) -> list[Failure]:
-    """One for each exception: a process hands what it caught to the next, which prints it again with frames of its own."""
-    first: dict[tuple[str, str], Failure] = {}
-    for failure in failures:
-        key = (failure.kind.rpartition(".")[2], mask(failure.headline.partition(":")[2] or failure.headline))
-        if (before := first.setdefault(key, failure)) is not failure:
-            first[key] = replace(before, count=before.count + failure.count)
-    return list(first.values())
-
-
-def _culprit(hypothesis: Hypothesis) -> Culprit:
-    hit = hypothesis.first
-    scope, facts = hit.line.scope, hit.facts
-
-    def number(name: str, fallback: int | None) -> int | None:
-        value = facts.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else fallback
-
-    gpu = facts.get("pci", facts.get("gpu", scope.gpu))
-    node = facts.get("node", scope.node)
-    return Culprit(
-        node=str(node) if node is not None else None,
-        rank=number("rank", scope.rank),
-        gpu=gpu if isinstance(gpu, int | str) else None,
-        pid=number("pid", scope.pid),
-        component=scope.component,
-    )
 
 
 def _scope(scope: Scope) -> ScopeInfo:
@@ -328,6 +366,8 @@ def _runtimes(layers: frozenset[str], context: dict[str, FactValue]) -> frozense
         seen.add(told)
     if "k8s" in seen or "swarm" in seen:  # their containers are run by something else, whose options do not apply
         seen -= {"docker", "podman", "systemd"}
+    if "podman" in seen:  # its records have the form of Docker's
+        seen -= {"docker"}
     return frozenset(seen)
 
 

@@ -55,27 +55,28 @@ class Catalogue:
         An id stands for its dotted refinements too: what explains ``cuda-oom`` explains ``cuda-oom.graph-capture``. But a
         refinement that explains its own base means the base alone, not its siblings.
         """
-        direct = {
-            f.id: {
-                i
-                for target in f.explains
-                for i in self.fingerprints
-                if i == target or (i.startswith(target + ".") and target != f.base_id)
-            }
-            for f in self
-        }
-        closed: dict[str, frozenset[str]] = {}
+        refinements: dict[str, set[str]] = {}
+        for i in self.fingerprints:
+            base = i
+            while "." in base:
+                base = base.rpartition(".")[0]
+                refinements.setdefault(base, set()).add(i)
+        direct: dict[str, set[str]] = {}
+        for f in self:
+            direct[f.id] = {target for target in f.explains if target in self.fingerprints}
+            direct[f.id].update(*(refinements.get(target, ()) for target in f.explains if target != f.base_id))
+        return {fingerprint_id: _reachable(fingerprint_id, direct) for fingerprint_id in direct}
 
-        def close(fingerprint_id: str) -> frozenset[str]:
-            if fingerprint_id not in closed:
-                closed[fingerprint_id] = frozenset()  # the loader refuses cycles; this only guards a hand-made one
-                below = direct[fingerprint_id]
-                closed[fingerprint_id] = frozenset(below).union(*(close(i) for i in below)) - {fingerprint_id}
-            return closed[fingerprint_id]
 
-        for fingerprint_id in direct:
-            close(fingerprint_id)
-        return MappingProxyType(closed)
+def _reachable(start: str, direct: Mapping[str, set[str]]) -> frozenset[str]:
+    """All that follows from a fingerprint, itself left out."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        fresh = direct[waiting.pop()] - found
+        found |= fresh
+        waiting += fresh
+    return frozenset(found - {start})
 
 
 def builtin_directory() -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -11,18 +10,24 @@ from .catalogue import Catalogue
 from .crashid import FailureCollector
 from .match import LineHits
 from .model import FactValue, Hit, LogLine
+from .ranks import RECORDS, Ranks, tellers
 
 KEPT_FIRST = 12
 KEPT_LAST = 12
 """Hits that are kept of each indicator in each life; the rest is only counted."""
 KEPT_SEGMENTS = 64
 """Lives that are kept of each stream: restart loops longer than this lose those in the middle (and say so)."""
+KEPT_PIDS = 64
+"""Working processes that are told apart in each life."""
 RELEVANT_ROLES = frozenset({"root", "either", "cascade", "degraded", "noise", "healthy"})
 """Roles whose first hit can change the answer."""
 LEAD = 100
 """Characters that are kept before a match in a line that is too long."""
 TEXT_LIMIT = 2000
 """Characters of a line that evidence keeps, around its match."""
+CONTEXT_LIMIT = 300
+"""The same of lines that tell of settings and milestones, which are not quoted."""
+NO_FACTS: dict[str, FactValue] = {}
 
 
 @dataclass(slots=True)
@@ -33,29 +38,34 @@ class Track:
     indicator: str
     count: int = 0
     first: list[Hit] = field(default_factory=list)
-    last: deque[Hit] = field(default_factory=lambda: deque(maxlen=KEPT_LAST))
+    last: list[Hit] = field(default_factory=list)
 
-    def add(self, hit: Hit) -> None:
+    def add(self, hit: Hit, limit: int) -> None:
+        """limit: characters of the line that are kept."""
         self.count += hit.line.count
-        if len(hit.line.text) > TEXT_LIMIT:
-            line = _bounded(hit.line, hit.span)
+        if len(hit.line.text) > limit:
+            line = _bounded(hit.line, hit.span, limit)
             at = max(line.text.find(hit.matched), 0)
-            hit = replace(hit, line=line, span=(at, at + len(hit.matched)))
+            hit = replace(hit, line=line, facts=dict(hit.facts), span=(at, at + len(hit.matched)))
         if len(self.first) < KEPT_FIRST:
-            self.first.append(hit)
+            self.first.append(replace(hit, facts=dict(hit.facts) or NO_FACTS))  # without the match, and the text that it holds
         else:
             self.last.append(hit)
+            if len(self.last) > KEPT_LAST:  # no deque: even an empty one takes as much memory as all the rest
+                del self.last[0]
 
     @property
     def hits(self) -> list[Hit]:
         return [*self.first, *self.last]
 
 
-def _bounded(line: LogLine, span: tuple[int, int]) -> LogLine:
-    if len(line.text) <= TEXT_LIMIT:
+def _bounded(line: LogLine, span: tuple[int, int], limit: int = TEXT_LIMIT) -> LogLine:
+    if len(line.text) <= limit:
         return line
-    start = max(0, min(span[0] - LEAD, len(line.text) - TEXT_LIMIT))
-    text = ("… " if start else "") + line.text[start : start + TEXT_LIMIT] + " …"
+    start = max(0, span[0] - LEAD)
+    text = line.text[start : start + limit]
+    if limit >= TEXT_LIMIT:
+        text = ("… " if start else "") + text + " …"
     return replace(line, text=text)
 
 
@@ -75,13 +85,20 @@ class Segment:
     containers: set[str] = field(default_factory=set)
     """Ids of containers that records of them tell."""
     failures: FailureCollector = field(default_factory=FailureCollector)
+    ranks: Ranks = field(default_factory=Ranks)
     notes: dict[tuple[str, str], int] = field(default_factory=dict)
     first: LogLine | None = None
     last: LogLine | None = None
     first_failure: int | None = None
     """Order of the first hit that speaks of a failure."""
-    broke: bool = False
-    """Whether a consequence was seen: some part of the server went down."""
+    broke_at: int | None = None
+    """Order of the last line that shows a consequence: some part of the server went down."""
+    is_known: bool = False
+    """Whether it shows that it is of the kind that the catalogue knows (a start, a setting, a version), apart from failures."""
+    begun: set[tuple[str, int | None]] = field(default_factory=set)
+    """Start banners, and the pids that printed them: a process prints its own once."""
+    at_work: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Order of the first and the last line in which each process (by its pid, as far as it tells) shows work."""
 
     def after(self, kind: str, line: int) -> int:
         """How many milestones of this kind came after the line of this order."""
@@ -104,16 +121,53 @@ class Segment:
             at[-1] = line.order
         if kind in ("planned-stop", "stop"):
             self.stops.setdefault(kind, _bounded(line, (0, 0)))
+        elif (
+            kind == "progress"
+            and (pid := line.scope.pid) is not None
+            and (pid in self.at_work or len(self.at_work) < KEPT_PIDS)
+        ):
+            self.at_work[pid] = (self.at_work.get(pid, (line.order, 0))[0], line.order)
+
+    def gives_way_to(self, milestone: str, banner: tuple[str, int | None]) -> bool:
+        """Whether a milestone after this shows that another life began. banner: its indicator, and the pid that printed it."""
+        if milestone == "start":
+            return self.ended() or (banner[1] is not None and banner in self.begun)
+        if milestone == "boot":  # nothing else runs in a container that begins
+            return bool(self.tracks)
+        return milestone == "import" and (self.was_up or bool(self.stops))  # workers load it too, but before the server is up
 
     def ended(self) -> bool:
         """Whether a start banner after this would begin a new life.
 
-        Lines before the first banner belong to the life that it begins (checks, imports, a wrapper's retries), unless they show
-        a server that was up or that went down.
+        Lines before the first banner belong to the life that it begins (checks, imports), unless they show a server that was up
+        or that went down, or an exception that ended a process (see `is_headless`).
         """
-        if any(self.milestones.get(kind) for kind in ("planned-stop", "stop", "ready", "progress")) or self.broke:
+        if self.was_up or self.broke or any(self.milestones.get(kind) for kind in ("planned-stop", "stop")):
             return True
-        return bool(self.milestones.get("start")) and (self.first_failure is not None or bool(self.failures.failures))
+        if self.milestones.get("start"):
+            return self.first_failure is not None or bool(self.failures.failures)
+        return self.is_headless
+
+    @property
+    def broke(self) -> bool:
+        """Whether some part of the server went down."""
+        return self.broke_at is not None
+
+    @property
+    def was_up(self) -> bool:
+        """Whether it shows a server that could serve or did."""
+        return bool(self.milestones.get("ready") or self.milestones.get("progress"))
+
+    def was_up_before(self, line: int) -> bool:
+        """Whether it could serve before the line of this order."""
+        return any(at[0] < line for kind in ("ready", "progress") if (at := self.milestones.get(kind)))
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether it is the rest of a life whose beginning is not in the log, or what came before a life (a wrapper's attempt):
+        only the next life can tell, see `incidents.assemble`."""
+        unknown = not (self.was_up or self.milestones.get("start") or self.milestones.get("boot"))
+        return unknown and self.first_failure is not None and any(f.frames for f in self.failures.failures.values())
 
 
 @dataclass(slots=True)
@@ -145,6 +199,7 @@ class Correlator:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._streams: dict[tuple[str, str | None], Stream] = {}
+        self._tellers = tellers(catalogue)
 
     def streams(self) -> list[Stream]:
         return list(self._streams.values())
@@ -157,7 +212,8 @@ class Correlator:
         if stream is None:
             stream = self._streams[key] = Stream(*key)
             stream.begin()
-        if any(self._milestone(h) == "start" for h in found.hits) and stream.current.ended():
+        pid = line.scope.pid
+        if any((kind := self._milestone(h)) and stream.current.gives_way_to(kind, (h.indicator, pid)) for h in found.hits):
             stream.begin()
         segment = stream.current
         segment.first = segment.first or _bounded(line, (0, 0))
@@ -168,24 +224,34 @@ class Correlator:
                 segment.notes[note] = segment.notes.get(note, 0) + 1
         relevant = False
         claimants: set[str] = set()
+        segment.ranks.see(line.scope)
         for hit in found.hits:
             fingerprint = self._catalogue[hit.fingerprint]
+            if tells := (hit.fingerprint, hit.indicator) in self._tellers:
+                segment.ranks.note(hit)
             track = segment.tracks.get((hit.fingerprint, hit.indicator))
             if track is None:
                 track = segment.tracks[hit.fingerprint, hit.indicator] = Track(hit.fingerprint, hit.indicator)
                 relevant = relevant or fingerprint.role in RELEVANT_ROLES
-            track.add(hit)
+            track.add(hit, TEXT_LIMIT if fingerprint.is_failure else CONTEXT_LIMIT)
             if (milestone := self._milestone(hit)) is not None:
                 segment.add_milestone(milestone, line)
+                if milestone == "start":
+                    segment.begun.add((hit.indicator, line.scope.pid))
                 relevant = relevant or segment.first_failure is not None
             if fingerprint.is_failure:
                 if fingerprint.indicators[hit.indicator].weight != "context":
                     claimants.add(fingerprint.id)
-                segment.broke = segment.broke or (fingerprint.role == "cascade" and hit.decisive)
+                if fingerprint.role == "cascade" and hit.decisive:
+                    segment.broke_at = line.order
                 if hit.decisive and segment.first_failure is None:
                     segment.first_failure = line.order
             else:
-                segment.context.update(hit.facts)
+                segment.is_known = True
+                if tells:
+                    segment.context.update((n, v) for n, v in hit.facts.items() if n not in RECORDS)
+                else:
+                    segment.context.update(hit.facts)
                 if isinstance(container := hit.facts.get("container_id"), str) and len(segment.containers) < KEPT_SEGMENTS:
                     segment.containers.add(container)
                 if fingerprint.role == "healthy":

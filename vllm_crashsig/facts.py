@@ -41,7 +41,7 @@ def parse_fact(kind: FactType, text: str) -> FactValue | None:
             return text.lower() in ("true", "1", "yes")
         if kind == "gpu":
             return int(text) if text.isdigit() else text
-    except ValueError:
+    except (ValueError, OverflowError):  # "inf" is a number, too
         return None
     return text[:300] or None
 

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
 from .conditions import Conditions
-from .correlate import Segment, lines_between, seconds_apart, seconds_between
-from .crashid import mask
+from .correlate import lines_between, seconds_between
+from .crashid import fold, mask
 from .incidents import Incident
 from .model import Hit, LogLine
 from .report import Outcome, TrailNote
 from .schema import Fingerprint
+from .survival import outcome, same_server_works_on, segment_of
 
 STOP_LINES = 400
 STOP_SECONDS = 60.0
 """How long after an orderly stop began failures are only its echo."""
-PROGRESS_NEEDED = 2
-"""Progress milestones after an error that show it was survived (one may be a line that was already on its way)."""
 NEXT_LINES = 5
 """Lines over which the kernel tells of one OOM kill."""
-FAR_APART = 26 * 3600.0
-"""Seconds between two logs beyond which they cannot speak of the same crash, whatever the time zones."""
 LATE_LINES = 600
 LATE_SECONDS = 120.0
 """How long after its consequence a cause may stand in the log: processes write into one stream out of order."""
+SOON_LINES = 400
+SOON_SECONDS = 300.0
+"""How long before its consequence a root may have been survived for a while: watchdogs and time-outs take minutes."""
 
 
 @dataclass(slots=True)
@@ -90,7 +89,7 @@ def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> tuple[list
         fingerprint = catalogue[fingerprint_id]
         if fingerprint.is_failure and (hypothesis := _hypothesis(fingerprint, incident, conditions, trail)):
             found.append(hypothesis)
-    absorb(found, catalogue, trail)
+    absorb(found, incident, catalogue, trail)
     settled = {h.id for h in found} | {i for i in seen if not catalogue[i].is_failure}
     return found, frozenset(settled | {note.fingerprint for note in trail.notes if note.action == "vetoed"})
 
@@ -116,6 +115,7 @@ def _hypothesis(fingerprint: Fingerprint, incident: Incident, conditions: Condit
         return None
     if not hits:
         return None
+    became = outcome(hits, incident, event=fingerprint.stands_after_stop)
     hits.sort(key=lambda h: (h.line.source != incident.primary.source, h.line.order))
     count = sum(
         track.count
@@ -123,7 +123,7 @@ def _hypothesis(fingerprint: Fingerprint, incident: Incident, conditions: Condit
         for (fid, name), track in segment.tracks.items()
         if fid == fingerprint.id and fingerprint.indicators[name].weight == "decisive"
     )
-    return Hypothesis(fingerprint, hits, _supporting(fingerprint, incident), count, _outcome(hits, incident))
+    return Hypothesis(fingerprint, hits, _supporting(fingerprint, incident), count, became)
 
 
 def _same_event(hit: Hit, vetoed: Hit) -> bool:
@@ -144,14 +144,6 @@ def _supporting(fingerprint: Fingerprint, incident: Incident) -> list[Hit]:
         if fid == fingerprint.id and fingerprint.indicators[name].weight == "supporting"
         for hit in track.hits
     ]
-
-
-def segment_of(hit: Hit, segments: Iterable[Segment]) -> Segment | None:
-    """The life that a hit belongs to."""
-    for segment in segments:
-        if segment.source == hit.line.source and segment.container == hit.line.scope.container:
-            return segment
-    return None
 
 
 def _veto(hit: Hit, fingerprint: Fingerprint, incident: Incident, conditions: Conditions) -> str | None:
@@ -187,83 +179,108 @@ def follows_stop(line: LogLine, stop: LogLine) -> bool:
     return seconds <= STOP_SECONDS if seconds is not None else line.order - stop.order <= STOP_LINES
 
 
-def _outcome(hits: list[Hit], incident: Incident) -> Outcome:
-    """What became of the server after the last decisive line."""
-    outcomes: list[Outcome] = []
-    for segment in incident.segments:
-        own = [h for h in hits if segment_of(h, [segment])]
-        if not own:
-            continue
-        last = max(h.line.order for h in own)
-        if segment.after("ready", last) or (segment is not incident.primary and all(_is_far(h, incident) for h in own)):
-            outcomes.append("recovered")
-        elif segment.after("progress", last) >= PROGRESS_NEEDED:
-            outcomes.append("progressed-after")
-        elif segment.asked_to_stop is not None:
-            outcomes.append("unresolved")
-        else:
-            outcomes.append("terminal")
-    for outcome in ("terminal", "unresolved", "progressed-after", "recovered"):
-        if outcome in outcomes:
-            return outcome
-    return "unresolved"
+def crash_id_of(hypothesis: Hypothesis, incident: Incident) -> str | None:
+    """The id of the failure that the lines of a hypothesis tell."""
+    told = [f for s in incident.segments for f in s.failures.failures.values() if hypothesis.id in f.claimants | f.chained]
+    return next((f.crash_id for f in fold(told)), None)
 
 
-def _is_far(hit: Hit, incident: Incident) -> bool:
-    """Whether a line of another log is days away from the end of the server's own, which shows no failure."""
-    if incident.primary.first_failure is not None:
-        return False
-    end = incident.ends.get(incident.primary.source, (None, None))
-    apart = seconds_apart((hit.line.time, hit.line.clock), end)
-    return apart is not None and abs(apart) > FAR_APART
-
-
-def absorb(hypotheses: list[Hypothesis], catalogue: Catalogue, trail: Trail) -> None:
+def absorb(hypotheses: list[Hypothesis], incident: Incident, catalogue: Catalogue, trail: Trail) -> None:
     """Assigns each consequence to a cause that was seen, before it or not long after."""
     by_id = {h.id: h for h in hypotheses}
-    _revive(by_id, catalogue, trail)
-    for cause in hypotheses:
-        if cause.survived:
+    _revive(by_id, incident, catalogue, trail)
+    edges = [
+        (cause, effect)
+        for cause in hypotheses
+        if not cause.survived
+        for effect in hypotheses
+        if effect is not cause and _explains(cause, effect, catalogue) and precedes(cause, effect)
+    ]
+    # Some failures cause each other (a time-out aborts a rank, an aborted rank lets others time out). What an author wrote of
+    # these two beats what follows from families and chains; then the earlier one is the cause.
+    primary = incident.primary.source
+    edges.sort(
+        key=lambda e: (
+            e[1].id not in e[0].fingerprint.explains,
+            e[0].first.line.source != primary, e[0].first.line.order, e[0].id, e[1].id,
+        )
+    )  # fmt: skip
+    for cause, effect in edges:
+        if _is_behind(effect, cause, by_id):
             continue
-        for target in catalogue.explained[cause.id]:
-            effect = by_id.get(target)
-            if effect is None or effect is cause or not precedes(cause, effect):
-                continue
-            cause.explains.append(target)
-            if effect.absorbed_by is None:
-                effect.absorbed_by = cause.id
-                trail.add(target, "absorbed", f"a consequence of {cause.id}")
+        cause.explains.append(effect.id)
+        if effect.absorbed_by is None:
+            effect.absorbed_by = cause.id
+            trail.add(effect.id, "absorbed", f"a consequence of {cause.id}")
     for refined in hypotheses:
         base = by_id.get(refined.fingerprint.base_id)
         if refined.survived or base is None or base is refined or refined.absorbed_by == base.id:
             continue
         if refined.fingerprint.last_resort:
-            refined.absorbed_by = refined.absorbed_by or base.id
-        elif base.absorbed_by is None:
+            refined.absorbed_by = refined.absorbed_by or (None if _is_behind(refined, base, by_id) else base.id)
+        elif base.absorbed_by is None and not _is_behind(base, refined, by_id):
             base.absorbed_by = refined.id
             trail.add(base.id, "absorbed", f"refined by {refined.id}")
 
 
-def _revive(by_id: dict[str, Hypothesis], catalogue: Catalogue, trail: Trail) -> None:
+def _explains(cause: Hypothesis, effect: Hypothesis, catalogue: Catalogue) -> bool:
+    """Whether one fingerprint leads to the other. Within a family only an author's word counts: a refinement says it better."""
+    if effect.id in cause.fingerprint.explains:
+        return True
+    return effect.id in catalogue.explained[cause.id] and effect.fingerprint.base_id != cause.fingerprint.base_id
+
+
+def _is_behind(hypothesis: Hypothesis, other: Hypothesis, by_id: dict[str, Hypothesis]) -> bool:
+    """Whether ``hypothesis`` is a cause of ``other``, directly or through others."""
+    step: str | None = other.id
+    while step is not None:
+        if step == hypothesis.id:
+            return True
+        step = by_id[step].absorbed_by
+    return False
+
+
+def _revive(by_id: dict[str, Hypothesis], incident: Incident, catalogue: Catalogue, trail: Trail) -> None:
     """A root and its consequence seen together did break something, even if somebody went on working in the same log: another
-    process, or lines that were gathered from several. Only a server that came up again shows that it was overcome."""
+    process, or lines that were gathered from several. Only a server that came up again shows that it was overcome, or one
+    whose process works before and after: then somebody only wrote of it.
+
+    So did a root soon after which its consequence ends the log, with nothing else that would explain it."""
+    explained = {
+        t for h in by_id.values() if h.role in ("root", "either") and not h.survived for t in catalogue.explained[h.id]
+    }
     for cause in by_id.values():
         if cause.role != "root" or cause.outcome != "progressed-after":
             continue
         for target in catalogue.explained[cause.id]:
             effect = by_id.get(target)
-            if effect is None or effect.role != "cascade" or effect.outcome != "progressed-after":
+            if effect is None or effect.role != "cascade" or effect.outcome == "recovered":
                 continue
-            for hypothesis in (cause, effect):
-                hypothesis.outcome = "unresolved"
-                trail.add(hypothesis.id, "weakened", "the log goes on with work, but cause and consequence are both there")
-            break
+            if effect.survived and _same_server(cause, effect, incident):
+                continue
+            if effect.survived or (target not in explained and _soon(cause.last.line, effect.first.line)):
+                for hypothesis in (cause, effect):
+                    hypothesis.outcome = "unresolved"
+                    trail.add(hypothesis.id, "weakened", "the log goes on with work, but cause and consequence are both there")
+                break
+
+
+def _same_server(cause: Hypothesis, effect: Hypothesis, incident: Incident) -> bool:
+    segment = segment_of(cause.first, incident.segments)
+    end = max((h.line.order for h in [*cause.hits, *effect.hits] if segment_of(h, incident.segments) is segment), default=0)
+    return segment is not None and same_server_works_on(segment, cause.first.line.order, end)
+
+
+def _soon(cause: LogLine, effect: LogLine) -> bool:
+    seconds = seconds_between(cause, effect)
+    if seconds is not None:
+        return 0 <= seconds <= SOON_SECONDS
+    lines = lines_between(cause, effect)
+    return lines is not None and 0 <= lines <= SOON_LINES
 
 
 def precedes(cause: Hypothesis, effect: Hypothesis) -> bool:
     """Whether the cause may have led to the effect, by place and time (unknown order counts as yes)."""
     lines = lines_between(effect.last.line, cause.first.line)
-    if lines is not None:
-        return lines <= LATE_LINES
     seconds = seconds_between(effect.last.line, cause.first.line)
-    return seconds is None or seconds <= LATE_SECONDS
+    return (lines is None or lines <= LATE_LINES) and (seconds is None or seconds <= LATE_SECONDS)

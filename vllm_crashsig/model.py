@@ -11,8 +11,17 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 """Log levels in ascending order of weight."""
 
 
+class _Fixed:
+    """What never changes is its own copy."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: object) -> object:
+        return self
+
+
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(_Fixed):
     """Which part of the system a line speaks of, as far as its envelopes tell."""
 
     node: str | None = None
@@ -24,7 +33,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(_Fixed):
     """One line with all its envelopes peeled off."""
 
     source: str
@@ -47,7 +56,7 @@ class LogLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(_Fixed):
     """An indicator that matched a line, with its typed captures."""
 
     fingerprint: str

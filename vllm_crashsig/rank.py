@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from .confidence import Standing, judge
 from .correlate import lines_between, seconds_between
 from .hypotheses import Hypothesis, Trail
 from .incidents import Incident
 from .model import Hit
-from .report import Band
 
 EPISODE_LINES = 800
 EPISODE_SECONDS = 300.0
@@ -32,9 +32,12 @@ def rank(hypotheses: list[Hypothesis], incident: Incident, trail: Trail) -> list
     roots = [h for h in candidates if h.role in ("root", "either")]
     earliest = min(roots, key=lambda h: _position(h.first, incident), default=None)
     own_root = any(h.role == "root" and _speaks_in(h, incident) and h.outcome == "terminal" for h in roots)
+    standings: dict[str, Standing] = {}
     for hypothesis in candidates:
         unlinked = own_root and not _speaks_in(hypothesis, incident) and not hypothesis.explains
-        _score(hypothesis, hypothesis is earliest and not unlinked, hypothesis in episode and not unlinked)
+        standing = Standing(hypothesis is earliest and not unlinked, hypothesis in episode and not unlinked, unlinked)
+        standings[hypothesis.id] = standing
+        _score(hypothesis, standing.earliest, standing.in_episode)
         if unlinked:
             hypothesis.score -= 0.3
             hypothesis.reasons.append("told by another log, with nothing that links it to this server")
@@ -43,18 +46,13 @@ def rank(hypotheses: list[Hypothesis], incident: Incident, trail: Trail) -> list
         key=lambda h: (_class(h), -h.score, _position(h.first, incident), h.id),
     )
     for position, hypothesis in enumerate(ordered):
-        _judge_confidence(hypothesis, ordered, position)
+        judge(hypothesis, ordered, position, incident, standings[hypothesis.id])
         trail.add(hypothesis.id, "added", f"rank {position + 1}, score {hypothesis.score:.2f}: {'; '.join(hypothesis.reasons)}")
     return ordered
 
 
 def _class(hypothesis: Hypothesis) -> int:
     return CLASS_ORDER["either" if hypothesis.role == "root" and hypothesis.fingerprint.last_resort else hypothesis.role]
-
-
-def band(confidence: float) -> Band:
-    """The word for a confidence."""
-    return "high" if confidence >= 0.8 else "medium" if confidence >= 0.5 else "low"
 
 
 def _speaks_in(hypothesis: Hypothesis, incident: Incident) -> bool:
@@ -118,28 +116,3 @@ def _score(hypothesis: Hypothesis, earliest: bool, in_episode: bool) -> None:
     if hypothesis.outcome == "unresolved":
         reasons.append("somebody stopped the server afterwards")
     hypothesis.score = score
-
-
-def _judge_confidence(hypothesis: Hypothesis, ordered: list[Hypothesis], position: int) -> None:
-    """From score to a number in 0..1.
-
-    Calibrated on the labelled cases: a lone root with an error line that ends the log is right about 19 times in 20;
-    rivals, warnings and distance take away from that.
-    """
-    if hypothesis.role == "cascade":
-        confidence = 0.35
-        hypothesis.reasons.append("only consequences are shown; the cause is not in this log")
-    else:
-        confidence = 0.30 + 0.40 * min(hypothesis.score, 1.7)
-        if hypothesis.role == "either":
-            confidence -= 0.12
-        if hypothesis.fingerprint.last_resort:
-            confidence -= 0.2
-            hypothesis.reasons.append("tells what happened rather than why")
-    rivals = [h for h in ordered if h is not hypothesis and h.role in ("root", "either") and h.score > hypothesis.score - 0.25]
-    if rivals and hypothesis.role != "cascade":
-        confidence -= 0.1 * min(len(rivals), 2)
-        hypothesis.reasons.append("rivals: " + ", ".join(h.id for h in rivals[:3]))
-    if position:
-        confidence = min(confidence, ordered[0].confidence * 0.6)
-    hypothesis.confidence = round(min(max(confidence, 0.05), 0.98), 3)

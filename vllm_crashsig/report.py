@@ -59,13 +59,49 @@ class EvidenceInfo(_Frozen):
 
 
 class Culprit(_Frozen):
-    """Where the first decisive line came from."""
+    """Who it was, as far as the logs say. Everything is null or empty where nothing is known."""
 
     node: str | None = None
     rank: int | None = None
     gpu: int | str | None = None
     pid: int | None = None
     component: str | None = None
+    role: Literal["failed", "behind", "mismatched", "died", "stuck", "observer", "reporter"] | None = None
+    """``failed``: the first decisive line is about it. ``behind``: the others waited for it in a collective. ``mismatched``: it
+    ran another operation than the others. ``died``: it ended first. ``stuck``: it makes no progress itself. ``observer``: only
+    ranks that waited spoke (see ``observers``), and nobody is named. ``reporter``: it was the first to tell of a consequence;
+    the cause may sit elsewhere."""
+    pod: str | None = None
+    process: str | None = None
+    """Name of the process in the kernel's or the launcher's words, where it is not one of the server's."""
+    local_rank: int | None = None
+    pci: str | None = None
+    """PCI address of the GPU as the kernel writes it (``0000:3b:00.0``)."""
+    uuid: str | None = None
+    gpu_index: int | None = None
+    """Index of the GPU as nvidia-smi counts, where the logs hold an inventory."""
+    dp_rank: int | None = None
+    pp_rank: int | None = None
+    tp_rank: int | None = None
+    ep_rank: int | None = None
+    ranks: list[int] = Field(default_factory=list)
+    """All that are named, if they are more than one."""
+    observers: list[int] = Field(default_factory=list)
+    """Ranks that waited for another one or lost it."""
+    initiator: int | None = None
+    """The rank that gave up waiting first."""
+    reason: str | None = None
+
+
+class ChainLink(_Frozen):
+    """One thing that broke, by its first line."""
+
+    id: str
+    title: str
+    source: str
+    line: int
+    component: str | None = None
+    rank: int | None = None
 
 
 class StepInfo(_Frozen):
@@ -102,10 +138,14 @@ class Classification(_Frozen):
     evidence: list[EvidenceInfo]
     explains: list[str]
     """Consequences that were seen and that this classification accounts for."""
+    chain: list[ChainLink] = Field(default_factory=list)
+    """The cause, what it broke, what that broke..: each consequence after what led to it."""
     culprit: Culprit
     remediation: RemediationInfo
     references: list[ReferenceInfo]
     reasons: list[str]
+    crash_id: str | None = None
+    """The id of the failure that its lines tell: tells apart what one cause that says little (an abort, a panic) stands for."""
 
 
 class UnknownFailure(_Frozen):
@@ -114,6 +154,8 @@ class UnknownFailure(_Frozen):
     crash_id: str
     headline: str
     count: int
+    chain: list[str] = Field(default_factory=list)
+    """All exceptions that hang together, the first cause first; empty where there is only one."""
     frames: list[str] = Field(default_factory=list)
     evidence: list[EvidenceInfo]
 
@@ -127,10 +169,25 @@ class IncidentInfo(_Frozen):
     last_line: int
     repeats: int = 1
     """How many incidents in a row ended with the same first cause."""
+    verdict: Verdict
     ended: Literal["failure", "planned-stop", "stop", "silent", "open"]
-    """``silent``: another life begins without a word of how this one ended. ``open``: the log ends while all is well."""
+    """``silent``: it ended without a word (see `Report.silences`). ``open``: the log ends while all is well."""
     classifications: list[Classification]
     unclassified: list[UnknownFailure]
+    settle: list[StepInfo] = Field(default_factory=list)
+    """Evidence that would change an uncertain answer or make it certain: each step has a command."""
+
+
+class SilenceInfo(_Frozen):
+    """A life that ended without a word."""
+
+    source: str
+    line: int
+    """The last line of it."""
+    phase: str | None = None
+    """What the server was doing: ``weights-load``, ``serving`` and the like."""
+    signs: list[str]
+    """What shows that it ended."""
 
 
 class CoverageInfo(_Frozen):
@@ -164,8 +221,12 @@ class Report(_Frozen):
     classifications: list[Classification]
     incidents: list[IncidentInfo]
     unclassified: list[UnknownFailure]
+    silences: list[SilenceInfo] = Field(default_factory=list)
+    """Logs that stop in the middle, with a sign that the server is gone."""
     context: dict[str, FactValue]
     coverage: CoverageInfo
+    settle: list[StepInfo] = Field(default_factory=list)
+    """Evidence that would change an uncertain answer or make it certain: each step has a command."""
     trail: list[TrailNote]
 
     @property
@@ -173,9 +234,26 @@ class Report(_Frozen):
         """The first classification, if there is one."""
         return self.classifications[0] if self.classifications else None
 
+    def of_each_incident(self) -> list[Report]:
+        """One report for each incident, as if it were alone in the log; context, coverage and trail are those of the whole."""
+        return [
+            self.model_copy(
+                update={
+                    "verdict": incident.verdict,
+                    "classifications": incident.classifications,
+                    "unclassified": incident.unclassified,
+                    "settle": incident.settle,
+                    "incidents": [incident],
+                }
+            )
+            for incident in self.incidents
+        ]
+
 
 class Update(_Frozen):
     """A provisional answer while the log still flows."""
 
     verdict: Verdict
     classification: Classification | None
+    unclassified: UnknownFailure | None = None
+    """The first failure that nobody knows, where the verdict is ``unclassified``."""

@@ -23,9 +23,10 @@ Weight = Literal["decisive", "supporting", "context"]
 Risk = Literal["read-only", "config", "restart", "drain", "hardware"]
 Runtime = Literal["docker", "compose", "k8s", "swarm", "podman", "slurm", "systemd", "bare"]
 Level = Literal["debug", "info", "warning", "error", "critical"]
-Milestone = Literal["start", "ready", "progress", "planned-stop", "stop"]
-"""``start``: a new life of the server begins. ``ready``: it can serve. ``progress``: it works on requests.
-``planned-stop``: somebody asked it to stop. ``stop``: it went down in good order (also after a failure)."""
+Milestone = Literal["boot", "import", "start", "ready", "progress", "planned-stop", "stop"]
+"""``boot``: a container begins, before its server does. ``import``: a process loads the program, as all do when a life begins.
+``start``: a new life of the server begins. ``ready``: it can serve. ``progress``: it works on requests. ``planned-stop``:
+somebody asked it to stop. ``stop``: it went down in good order (also after a failure)."""
 
 FactType = Literal[
     "str", "int", "float", "bytes", "size", "kib", "mib", "gib", "seconds", "ms",
@@ -199,8 +200,8 @@ class Fingerprint(Model):
     unless: list[Unless] = Field(default_factory=list)
     explains: list[FingerprintId] = Field(default_factory=list)
     stands_after_stop: bool = False
-    """Whether its lines count even right after an orderly stop: they report an event (an OOM kill, an eviction, an Xid)
-    rather than what a process says while it goes down."""
+    """Whether its lines count even right after an orderly stop: they report an event (an OOM kill, an eviction, an Xid) or
+    what only a process that starts can say, rather than what one says while it goes down."""
     last_resort: bool = False
     """Whether it names what happened but not why: any other cause ranks above it."""
     facts: dict[IndicatorName, Fact] = Field(default_factory=dict)

@@ -10,26 +10,28 @@ from ..report import Report
 FORMATS = ("text", "json", "markdown")
 
 
-def render(report: Report, format_name: str, *, width: int = 100, color: bool = False, explain: bool = False) -> str:
+def render(
+    report: Report, format_name: str, *, width: int = 100, color: bool = False, explain: bool = False, every: bool = False
+) -> str:
     """The report in one of `FORMATS`, ending with a newline.
 
-    width and color matter to ``text`` only; explain adds the trail of decisions (JSON always holds it).
-    Raises OptionError for an unknown format.
+    width and color matter to ``text`` only; explain adds the trail of decisions, every tells each incident in full and not
+    only the headline's (JSON always holds both). Raises OptionError for an unknown format.
     """
     if format_name == "text":
         from .text import render_text
 
-        return render_text(report, width=width, color=color, explain=explain)
+        return render_text(report, width=width, color=color, explain=explain, every=every)
     writers: dict[str, Callable[[], str]] = {
         "json": lambda: report.model_dump_json(indent=2) + "\n",
-        "markdown": lambda: _markdown(report, explain),
+        "markdown": lambda: _markdown(report, explain, every),
     }
     if format_name not in writers:
         raise OptionError(f"unknown format {format_name!r}; choose one of {', '.join(FORMATS)}")
     return writers[format_name]()
 
 
-def _markdown(report: Report, explain: bool) -> str:
+def _markdown(report: Report, explain: bool, every: bool) -> str:
     from .markdown import render_markdown
 
-    return render_markdown(report, explain=explain)
+    return render_markdown(report, explain=explain, every=every)

@@ -9,29 +9,20 @@ from . import words
 from .escape import markdown_block, markdown_code, markdown_text
 
 
-def render_markdown(report: Report, *, explain: bool = False) -> str:
+def render_markdown(report: Report, *, explain: bool = False, every: bool = False) -> str:
     """The report as GitHub-flavoured Markdown. Nothing from the log becomes markup."""
-    return "\n".join(_report(report, explain)) + "\n"
+    return "\n".join(_report(report, explain, every and len(report.incidents) > 1)) + "\n"
 
 
-def _report(report: Report, explain: bool) -> Iterator[str]:
-    cause = report.cause
-    title = markdown_text(words.headline(report))
-    yield f"## {words.VERDICTS[report.verdict].capitalize()}: {title}"
-    yield ""
-    if cause is not None:
-        yield from _cause(cause)
-    for failure in report.unclassified[:5]:
-        yield f"### Unknown failure {markdown_code(failure.crash_id)} (seen {failure.count} times)"
-        yield ""
-        place = f"{words.where(failure.evidence[0])}: " if failure.evidence else ""
-        yield markdown_block(place + failure.headline, "text")
-        yield ""
-    others = report.classifications[1:6]
-    if others:
-        yield "**Also considered:** " + ", ".join(f"{markdown_code(c.id)} ({c.confidence:.0%})" for c in others)
-        yield ""
-    if len(report.incidents) > 1 or any(i.repeats > 1 for i in report.incidents):
+def _report(report: Report, explain: bool, every: bool) -> Iterator[str]:
+    if every:
+        for number, (one, told) in enumerate(zip(report.of_each_incident(), words.restarts(report.incidents), strict=True), 1):
+            yield f"# Incident {number}: {markdown_text(told)}"
+            yield ""
+            yield from _answer(one)
+    else:
+        yield from _answer(report)
+    if not every and (len(report.incidents) > 1 or any(i.repeats > 1 for i in report.incidents)):
         yield "**Incidents in this log**"
         yield ""
         yield from (f"- {markdown_text(line)}" for line in words.restarts(report.incidents)[-10:])
@@ -45,6 +36,33 @@ def _report(report: Report, explain: bool) -> Iterator[str]:
         )
         yield ""
         yield "</details>"
+
+
+def _answer(report: Report) -> Iterator[str]:
+    cause = report.cause
+    title = markdown_text(words.headline(report))
+    yield f"## {words.VERDICTS[report.verdict].capitalize()}: {title}"
+    yield ""
+    if cause is not None:
+        yield from _cause(cause)
+    for failure in report.unclassified[:5]:
+        yield f"### Unknown failure {markdown_code(failure.crash_id)} (seen {failure.count} times)"
+        yield ""
+        place = f"{words.where(failure.evidence[0])}: " if failure.evidence else ""
+        frames = ("\n  in " + " -> ".join(failure.frames[-3:])) if failure.frames else ""
+        yield markdown_block(place + failure.headline + frames, "text")
+        yield ""
+    for told in words.silences(report):
+        yield markdown_text(told)
+        yield ""
+    yield from _steps("What would settle it", report.settle)
+    others, hurting = words.others(report)
+    if others:
+        yield "**Also considered:** " + ", ".join(f"{markdown_code(c.id)} ({c.confidence:.0%})" for c in others[:5])
+        yield ""
+    if hurting:
+        yield "**Also hurts:** " + ", ".join(markdown_code(c.id) for c in hurting[:5])
+        yield ""
 
 
 def _cause(cause: Classification) -> Iterator[str]:
@@ -62,6 +80,11 @@ def _cause(cause: Classification) -> Iterator[str]:
     yield ""
     if cause.explains:
         yield "**Explains:** " + ", ".join(markdown_code(i) for i in cause.explains)
+        yield ""
+    if chain := words.chain(cause):
+        yield "**Chain**"
+        yield ""
+        yield from (f"{number}. {markdown_text(link.removeprefix('-> '))}" for number, link in enumerate(chain, 1))
         yield ""
     if who := words.culprit(cause.culprit):
         yield f"**Where:** {markdown_text(who)}"

@@ -12,9 +12,11 @@ _STYLES = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "1;33", "green": "1
 _VERDICT_STYLE = {"crash": "red", "degraded": "yellow", "healthy": "green", "unclassified": "magenta", "empty": "yellow"}
 
 
-def render_text(report: Report, *, width: int = 100, color: bool = False, explain: bool = False) -> str:
+def render_text(report: Report, *, width: int = 100, color: bool = False, explain: bool = False, every: bool = False) -> str:
     """The report as lines of at most ``width`` columns (at least 40); commands are never wrapped."""
-    return "\n".join(line.rstrip() for line in _Writer(max(width, 40), color).report(report, explain)) + "\n"
+    writer = _Writer(max(width, 40), color)
+    lines = writer.each(report, explain) if every and len(report.incidents) > 1 else writer.report(report, explain)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 class _Writer:
@@ -22,7 +24,24 @@ class _Writer:
         self._width = width
         self._color = color
 
+    def each(self, report: Report, explain: bool) -> Iterator[str]:
+        """All incidents in full, in order of time."""
+        alone = report.of_each_incident()
+        for number, (one, told) in enumerate(zip(alone, words.restarts(report.incidents), strict=True), 1):
+            yield self._style(clip(plain(f"Incident {number} of {len(alone)}  {told}"), self._width), "bold")
+            yield from self._answer(one)
+            yield ""
+        yield from self._rest(report, incidents=False)
+        if explain:
+            yield from self._trail(report)
+
     def report(self, report: Report, explain: bool) -> Iterator[str]:
+        yield from self._answer(report)
+        yield from self._rest(report)
+        if explain:
+            yield from self._trail(report)
+
+    def _answer(self, report: Report) -> Iterator[str]:
         cause = report.cause
         verdict = self._style(words.VERDICTS[report.verdict], _VERDICT_STYLE[report.verdict])
         if cause is not None and report.verdict in ("crash", "degraded"):
@@ -36,11 +55,13 @@ class _Writer:
         yield from self._wrap(words.headline(report))
         if report.verdict == "unclassified":
             yield from self._unknown(report)
+        for told in words.silences(report):
+            yield ""
+            yield from self._wrap(told)
         if cause is not None:
             yield from self._cause(cause, report)
-        yield from self._rest(report)
-        if explain:
-            yield from self._trail(report)
+        else:
+            yield from self._steps("What would settle it", report.settle)
 
     def _cause(self, cause: Classification, report: Report) -> Iterator[str]:
         if report.verdict == "unclassified":
@@ -57,21 +78,27 @@ class _Writer:
                 yield "    " + line
         if cause.explains:
             yield from self._field("Explains", ", ".join(cause.explains))
+        if chain := words.chain(cause):
+            yield self._heading("Chain")
+            for link in chain:
+                yield from wrap(plain(link), self._width, "  ", "     ")
         if who := words.culprit(cause.culprit):
             yield from self._field("Where", plain(who))
         steps = cause.remediation
         yield from self._steps("Do now", steps.immediate)
-        first = (
-            [*steps.investigate[:2], *steps.verify[:1]] if cause.role == "cascade" or cause.band != "high" else steps.verify[:1]
-        )
-        yield from self._steps("Check", first)
-        more = len(steps.investigate) + len(steps.prevent) + len(steps.verify) - len(first)
+        yield from self._steps("What would settle it", report.settle)
+        yield from self._steps("Check", steps.verify[:1])
+        settled = {step.command for step in report.settle}
+        further = [*(s for s in steps.investigate if s.command not in settled), *steps.prevent, *steps.verify[1:]]
+        more = len(further)
         if more > 0:
             told = f"({more} more: vllm-crashsig explain {cause.id})"
             yield from (self._style(line, "dim") for line in wrap(told, self._width, "  ", "  "))
-        others = [f"{c.id} ({c.confidence:.0%})" for c in report.classifications[1:5]]
+        others, hurting = words.others(report)
         if others:
-            yield from self._field("Also considered", ", ".join(others))
+            yield from self._field("Also considered", ", ".join(f"{c.id} ({c.confidence:.0%})" for c in others[:4]))
+        if hurting:
+            yield from self._field("Also hurts", ", ".join(c.id for c in hurting[:4]))
 
     def _unknown(self, report: Report) -> Iterator[str]:
         for failure in report.unclassified[:3]:
@@ -81,18 +108,20 @@ class _Writer:
             for line in _fold(plain(failure.headline), self._width - 4, 3):
                 yield "    " + line
             if failure.frames:
-                yield from self._field("In", plain(failure.frames[-1]))
+                yield from self._field("In", plain(" -> ".join(failure.frames[-3:])))
+            if len(failure.chain) > 1:
+                yield from self._field("Then", plain("; ".join(failure.chain[1:4])))
         if len(report.unclassified) > 3:
             yield f"  and {len(report.unclassified) - 3} more (--format json lists them)"
 
-    def _rest(self, report: Report) -> Iterator[str]:
-        if len(report.incidents) > 1 or any(i.repeats > 1 for i in report.incidents):
+    def _rest(self, report: Report, incidents: bool = True) -> Iterator[str]:
+        if incidents and (len(report.incidents) > 1 or any(i.repeats > 1 for i in report.incidents)):
             yield self._heading("Incidents in this log")
             told = words.restarts(report.incidents)
             for line in told[-5:]:
                 yield "  " + clip(plain(line), self._width - 2)
             if len(told) > 5:
-                yield f"  and {len(told) - 5} before"
+                yield f"  and {len(told) - 5} before (--all tells each)"
         if report.unclassified and report.verdict == "crash":
             ids = ", ".join(f.crash_id for f in report.unclassified[:3])
             yield from self._field("Also unexplained", f"{len(report.unclassified)} other failure(s): {ids}")
