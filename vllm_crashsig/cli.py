@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from .errors import CatalogueErrors, CrashsigError, OptionError
+from .commands.catalogue import catalogue, explain
+from .commands.common import (
+    EXIT_ERROR,
+    EXIT_OF_VERDICT,
+    at_terminal,
+    fingerprints_option,
+    hush,
+    is_terminal,
+    open_catalogue,
+    print_text,
+    terminal_width,
+    use_color,
+)
+from .commands.watch import watch
+from .errors import CatalogueErrors, CrashsigError
 from .version import __version__
 
-if TYPE_CHECKING:
-    from .catalogue import Catalogue
-
-EXIT_OF_VERDICT = {"crash": 0, "healthy": 1, "degraded": 1, "empty": 1, "unclassified": 3}
-"""Contract: 0 a crash was classified; 1 nothing failed; 3 failure text that no fingerprint knows."""
-EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
-
-T = TypeVar("T")
 
 
 class DefaultGroup(click.Group):
     """A group whose first verb may be left out: then it is ``classify``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and not _at_terminal():
+        if not args and not at_terminal():
             args = ["classify"]
         elif args and args[0] not in self.commands and self._is_for_classify(args[0]):
             args = ["classify", *args]
@@ -62,24 +67,18 @@ def main() -> None:
     \b
       docker logs vllm 2>&1 | vllm-crashsig
       vllm-crashsig classify container.log dmesg.txt
+      vllm-crashsig batch crashes/ --output results.jsonl
 
     Exit status: 0 a crash was classified; 1 nothing failed; 3 failure text that no fingerprint knows;
     2 usage, input or catalogue error.
     """
 
 
-def fingerprints_option(function: Callable[..., T]) -> Callable[..., T]:
-    return click.option(
-        "--fingerprints", "directories", metavar="DIR", multiple=True,
-        help="Folder of more fingerprints (<area>/<id>.yaml): they add to the built-in ones, or replace those of the same id."
-        " Repeatable.",
-    )(function)  # fmt: skip
-
-
 @main.command()
 @click.argument("paths", nargs=-1, metavar="[LOG]...")
 @click.option("--format", "-f", "format_name", default="text", metavar="FORMAT", help="text (default), json or markdown.")
 @fingerprints_option
+@click.option("--all", "every", is_flag=True, help="Tell each incident in full, not only the last failure (json always does).")
 @click.option("--explain", is_flag=True, help="Also tell how the answer came about, and why others did not.")
 @click.option(
     "--color",
@@ -96,6 +95,7 @@ def fingerprints_option(function: Callable[..., T]) -> Callable[..., T]:
 )
 @click.option(
     "--exit-code",
+    "--exit-status",
     "exit_status",
     type=click.IntRange(-64, 255),
     metavar="N",
@@ -111,6 +111,7 @@ def classify(
     paths: Sequence[str],
     format_name: str,
     directories: Sequence[str],
+    every: bool,
     explain: bool,
     color: str,
     width: int | None,
@@ -129,7 +130,7 @@ def classify(
 
     if format_name not in FORMATS:
         raise click.BadParameter(f"{format_name!r} is not one of {', '.join(FORMATS)}.", param_hint="--format")
-    if not paths and _at_terminal():
+    if not paths and at_terminal():
         raise click.UsageError("Give a log file, or pipe a log in: docker logs vllm 2>&1 | vllm-crashsig")
     from .api import classify_sources
     from .engine import Classifier
@@ -137,100 +138,57 @@ def classify(
     from .sources import open_paths
 
     sources = open_paths(paths or ("-",))
-    classifier = Classifier(_catalogue(directories), redacted=redact, runtime=runtime)
+    classifier = Classifier(open_catalogue(directories), redacted=redact, runtime=runtime)
     report = classify_sources(sources, classifier, exit_status=exit_status)
-    text = render(report, format_name, width=width or _width(), color=_color(color), explain=explain)
-    _print(text)
+    text = render(report, format_name, width=width or terminal_width(), color=use_color(color), explain=explain, every=every)
+    print_text(text)
     sys.exit(EXIT_OF_VERDICT[report.verdict])
 
 
 @main.command()
-@click.argument("fingerprint_id", metavar="ID")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--output", "-o", metavar="FILE", help="Write a result for each case: FILE.jsonl, .csv or .parquet.")
+@click.option("--report", metavar="FILE", help="Write the summary as a page too: FILE.html or .md.")
+@click.option("--format", "-f", "format_name", type=click.Choice(["text", "json"]), default="text", help="Of the summary.")
+@click.option(
+    "--case",
+    "kind",
+    type=click.Choice(["file", "folder", "path"]),
+    default="file",
+    help="What is a case: every file (default), every folder right below PATH, or each PATH as a whole.",
+)
+@click.option("--jobs", "-j", type=click.IntRange(min=0), metavar="N", help="Processes (default: one for each processor).")
+@click.option("--engine", type=click.Choice(["pool", "ray"]), default="pool", help="Work here, or on a Ray cluster.")
+@click.option("--ray-address", metavar="ADDRESS", help="The cluster: host:port, ray://host:port or auto (default).")
+@click.option("--ray-runtime-env", metavar="JSON", help="Runtime environment of the tasks, where the nodes lack this package.")
+@click.option("--resume", is_flag=True, help="Go on with a batch that was broken off: skip what is finished.")
+@click.option("--restart", is_flag=True, help="Throw away what a batch that was broken off had finished.")
+@click.option("--keep-journal", is_flag=True, help="Leave FILE.journal: a later --resume reads only new or changed logs.")
 @fingerprints_option
-def explain(fingerprint_id: str, directories: Sequence[str]) -> None:
-    """Tell all that is known of a fingerprint: meaning, messages, remedies."""
-    from .outputs.card import render_card
+@click.option("--runtime", metavar="NAME", help="Where the servers ran (see classify), if it was the same place for all.")
+@click.option("--redact/--no-redact", default=True, help="Mask tokens and passwords in quotes (default: mask).")
+@click.option("--quiet", "-q", is_flag=True, help="Print neither progress nor summary.")
+def batch(paths: Sequence[str], format_name: str, quiet: bool, **asked: Any) -> None:
+    """Classify many cases and count their causes.
 
-    catalogue = _catalogue(directories)
-    if fingerprint_id not in catalogue:
-        from difflib import get_close_matches
+    Every file is a case, in folders too; an archive is one case. Results are kept in FILE.journal while the batch runs, and
+    written to FILE, in the order of the cases, when it is done. What cannot be read is told and does not end the batch.
 
-        near = get_close_matches(fingerprint_id, list(catalogue.fingerprints), 3)
-        hint = f"; did you mean {', '.join(near)}?" if near else "; see `vllm-crashsig catalogue list`"
-        raise click.BadParameter(f"no fingerprint is called {fingerprint_id!r}{hint}", param_hint="ID")
-    _print(render_card(catalogue, fingerprint_id, width=_width(), color=_color("auto")))
+    Exit status: 0 the batch is done; 2 nothing could be done, or it broke off (finished cases are kept); 130 interrupted.
+    """  # fmt: skip
+    from .batch.command import batch_command
 
-
-@main.group()
-def catalogue() -> None:
-    """Look at fingerprints and check your own."""
-
-
-@catalogue.command("list")
-@click.option("--area", metavar="AREA", help="Only this area (host, shm, gpu, ray, vllm, ...).")
-@click.option("--role", metavar="ROLE", help="Only this role (root, cascade, ...).")
-@fingerprints_option
-def list_fingerprints(area: str | None, role: str | None, directories: Sequence[str]) -> None:
-    """List fingerprints: id, role, severity, title."""
-    found = _catalogue(directories)
-    rows = [f for f in found if area in (None, found.areas[f.id]) and role in (None, f.role)]
-    if not rows:
-        raise click.UsageError("No fingerprint is of that area and role; run `vllm-crashsig catalogue list` to see all.")
-    width = max(len(f.id) for f in rows)
-    _print("".join(f"{f.id:{width}}  {f.role:8}  {f.severity:8}  {f.title}\n" for f in rows))
+    text, status = batch_command(
+        paths, format_name, terminal=sys.stderr if not quiet and is_terminal(sys.stderr) else None, width=terminal_width(),
+        tell=lambda line: click.echo(f"vllm-crashsig: {line}", err=True), **asked,
+    )  # fmt: skip
+    if not quiet:
+        print_text(text)
+    sys.exit(status)
 
 
-@catalogue.command("show")
-@click.argument("fingerprint_id", metavar="ID")
-@fingerprints_option
-@click.pass_context
-def show(ctx: click.Context, fingerprint_id: str, directories: Sequence[str]) -> None:
-    """The same as `vllm-crashsig explain ID`."""
-    ctx.invoke(explain, fingerprint_id=fingerprint_id, directories=directories)
-
-
-@catalogue.command("lint")
-@click.argument("directories", nargs=-1, metavar="[DIR]...")
-def lint(directories: Sequence[str]) -> None:
-    """Check the fingerprints in DIR (default: the built-in ones): shape, patterns, examples, references.
-
-    Exit status 0 when all is well, 2 when something is wrong.
-    """
-    from .lint import lint_directories
-
-    problems, count = lint_directories(directories)
-    for problem in problems:
-        click.echo(str(problem), err=True)
-    if problems:
-        click.echo(f"{len(problems)} problem(s) in {count} fingerprints", err=True)
-        sys.exit(EXIT_ERROR)
-    _print(f"{count} fingerprints are sound\n")
-
-
-@catalogue.command("docs")
-@click.option("--output", "-o", metavar="FILE", help="Write the page to FILE (default: print it).")
-def docs(output: str | None) -> None:
-    """Print the built-in fingerprints as one Markdown page: causes, messages, versions, first remedies."""
-    from .outputs.catalogue_docs import render_catalogue_docs
-
-    page = render_catalogue_docs(_catalogue(()))
-    if output is None:
-        _print(page)
-        return
-    try:
-        with open(output, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-    except OSError as error:
-        raise click.BadParameter(f"cannot write {output}: {error.strerror or error}", param_hint="--output") from None
-
-
-@catalogue.command("schema")
-@click.argument("what", type=click.Choice(["fingerprint", "report"]), default="fingerprint")
-def schema(what: str) -> None:
-    """Print the JSON Schema of a fingerprint file or of the JSON report."""
-    from .schemas import schema_text
-
-    _print(schema_text(what))
+for verb in (watch, explain, catalogue):
+    main.add_command(verb)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -255,7 +213,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo(f"vllm-crashsig: {error}", err=True)
         return EXIT_ERROR
     except BrokenPipeError:
-        _hush()
+        hush()
         return 0
     return 0
 
@@ -263,49 +221,3 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def entry() -> Any:
     """Console-script entry."""
     sys.exit(run())
-
-
-def _catalogue(directories: Sequence[str]) -> Catalogue:
-    from pathlib import Path
-
-    from .cache import cached_catalogue
-    from .catalogue import builtin_directory
-
-    return cached_catalogue([builtin_directory(), *map(Path, directories)])
-
-
-def _print(text: str) -> None:
-    """Writes to standard output; a reader that went away is no error."""
-    if sys.stdout is None:  # closed by the caller: the exit status is all that was wanted
-        return
-    try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode(errors="replace"))
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        _hush()
-    except OSError as error:
-        _hush()
-        raise OptionError(f"the answer cannot be written to standard output: {error.strerror or error}") from error
-
-
-def _hush() -> None:
-    """Keeps the interpreter from complaining about the broken pipe when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _at_terminal() -> bool:
-    """Whether nothing is piped in."""
-    return sys.stdin is None or sys.stdin.isatty()
-
-
-def _width() -> int:
-    return min(shutil.get_terminal_size((100, 24)).columns, 120)
-
-
-def _color(when: str) -> bool:
-    if when != "auto":
-        return when == "always"
-    return (
-        sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
+from copy import deepcopy
 from functools import cached_property, lru_cache
 from typing import get_args
 
 from .answer import Reporter
 from .catalogue import Catalogue, builtin_directory, load_catalogue
-from .correlate import Correlator
+from .correlate import Correlator, Stream
 from .errors import OptionError
 from .gate import Gate
-from .match import Matcher
+from .match import LineHits, Matcher
+from .pace import Pace
 from .prepare import prepare
+from .records import Line
 from .report import Report, Update
 from .scan import SourceScanner
 from .schema import Runtime
@@ -70,48 +73,86 @@ class Classifier:
 
 
 class Session:
-    """One case while its logs arrive. Not thread-safe: feed it from one thread at a time."""
+    """One case while its logs arrive. Not thread-safe: feed it from one thread at a time, any number of sessions in any number.
+
+    Kept small between chunks, so that one process can follow thousands. What goes wrong in one never touches another.
+    """
 
     def __init__(self, catalogue: Catalogue, matcher: Matcher, gate: Gate | None, reporter: Reporter) -> None:
+        self._catalogue = catalogue
         self._matcher = matcher
         self._gate = gate
         self._reporter = reporter
         self._correlator = Correlator(catalogue)
         self._scanners: dict[str, SourceScanner] = {}
-        self._told: Update | None = None
+        self._unfinished: set[str] = set()
+        """Sources whose last line has no newline yet."""
+        self._pace = Pace()
+        self._told: Hashable = None
         self._report: Report | None = None
         self._exit_status: int | None = None
 
     def feed(self, chunk: str | bytes, source: str = "<input>") -> list[Update]:
         """Takes the next part of a source, cut anywhere, and returns how the provisional answer changed (if it did).
 
-        A line counts when its newline has come. Raises OptionError after `close`.
+        A line counts when its newline has come (or see `idle`). What may change the answer is looked at when it comes; in a
+        flood of errors, only now and then. Raises OptionError after `close`.
         """
-        return self._updates() if self.take(chunk, source) else []
+        self.take(chunk, source)
+        self._scanners[source].rest()
+        return self._updates() if self._pace.due else []
 
-    def take(self, chunk: str | bytes, source: str = "<input>") -> bool:
-        """Like `feed`, without working out the provisional answer: True when it may have changed."""
+    def idle(self) -> list[Update]:
+        """Says that nothing came for a moment, and returns how the provisional answer changed.
+
+        Whatever `feed` has put off is looked at, and so is a last line without a newline; it stays open for its rest.
+        """
+        if self._report is not None:
+            return []
+        if self._unfinished:
+            ahead = self._copy()
+            for source in list(ahead._unfinished):
+                ahead.end(source)
+            if ahead._pace.owed:
+                updates = ahead._updates()
+                if ahead._told != self._told:
+                    self._told = ahead._told
+                    self._pace.told()  # the rest of the line may take it back
+                return updates
+        return self._updates() if self._pace.owed else []
+
+    def take(self, chunk: str | bytes, source: str = "<input>") -> None:
+        """Like `feed`, without working out the provisional answer."""
         if self._report is not None:
             raise OptionError("this session is closed; open a new one with Classifier.session()")
         data = _bytes(chunk)
         scanner = self.scanner(source)
         if scanner.closed:
             raise OptionError(f"the source {source!r} was ended; feed what follows under another name")
-        changed = False
+        if not data:
+            return
+        self._pace.read(len(data))
+        (self._unfinished.discard if data.endswith(b"\n") else self._unfinished.add)(source)
         for start in range(0, len(data), PIECE):
-            for found in scanner.feed(data[start : start + PIECE]):
-                changed = self._correlator.add(found) or changed
-        return changed
+            self._add(scanner.feed(data[start : start + PIECE]))
 
-    def take_lines(self, lines: list[bytes], numbers: list[int], offsets: list[int], source: str) -> None:
-        """Takes lines of a source that is not read from its beginning, with their places in it."""
-        for found in self.scanner(source).take_lines(lines, numbers, offsets):
-            self._correlator.add(found)
+    def take_lines(self, lines: list[Line], source: str) -> None:
+        """Takes lines that are laid bare already, of a source that is not read from its beginning, with their places in it."""
+        self._add(self.scanner(source).take_lines(lines))
 
-    def exited(self, status: int) -> None:
-        """Tells how the server's process or container ended: an exit status, or minus the number of a signal."""
+    def exited(self, status: int) -> list[Update]:
+        """Tells how the server's process or container ended: an exit status, or minus the number of a signal.
+
+        Returns how the provisional answer changed.
+        """
         self._exit_status = 128 - status if status < 0 else status
         self.take(f"exited with code {self._exit_status}\n", EXIT_SOURCE)
+        self._pace.told()
+        return self._updates()
+
+    def streams(self) -> list[Stream]:
+        """What happened so far in each container of each source, before it is judged."""
+        return self._correlator.streams()
 
     def scanner(self, source: str) -> SourceScanner:
         """The state of a source, made when first asked for."""
@@ -122,8 +163,8 @@ class Session:
 
     def end(self, source: str) -> None:
         """Says that no more comes from this source: counts its last line and frees its memory."""
-        for found in self.scanner(source).close():
-            self._correlator.add(found)
+        self._add(self.scanner(source).close())
+        self._unfinished.discard(source)
 
     def report(self) -> Report:
         """The provisional report: what would be said if nothing more came."""
@@ -131,7 +172,7 @@ class Session:
             return self._report
         scanners = self._scanners.values()
         return self._reporter.report(
-            self._correlator.streams(),
+            self.streams(),
             [s.coverage() for s in scanners],
             blank=all(s.blank for s in scanners),
             exit_status=self._exit_status,
@@ -140,19 +181,34 @@ class Session:
     def close(self) -> Report:
         """Ends all sources and returns the final report. May be called again."""
         if self._report is None:
-            for scanner in self._scanners.values():
-                for found in scanner.close():
-                    self._correlator.add(found)
+            for source in self._scanners:
+                self.end(source)
             self._report = self.report()
         return self._report
 
+    def _add(self, lines: Iterable[LineHits]) -> None:
+        for found in lines:
+            self._pace.note(found, self._correlator.add(found))
+
     def _updates(self) -> list[Update]:
-        report = self.report()
-        update = Update(verdict=report.verdict, classification=report.cause)
-        before, self._told = self._told, update
-        if before is not None and _same(before, update):
-            return []
-        return [update] if before is not None or update.verdict != "healthy" else []
+        scanners = self._scanners.values()
+        update = self._reporter.update(
+            self.streams(),
+            [s.coverage() for s in scanners],
+            blank=all(s.blank for s in scanners),
+            exit_status=self._exit_status,
+        )
+        before, self._told = self._told, _essence(update)
+        changed = self._told != before and (before is not None or update.verdict != "healthy")
+        segments = [s for stream in self.streams() for s in stream.segments[-2:]]
+        things = sum(len(s.tracks) + len(s.failures.failures) + 1 for s in segments)
+        self._pace.answered(things + len(segments) ** 2 // 100, changed=changed)
+        return [update] if changed else []
+
+    def _copy(self) -> Session:
+        """One that can be looked ahead with. What never changes is shared."""
+        shared = (self._catalogue, self._matcher, self._gate, self._reporter)
+        return deepcopy(self, {id(one): one for one in shared})
 
 
 def _bytes(data: str | bytes | bytearray | memoryview) -> bytes:
@@ -173,11 +229,16 @@ def _chunks(lines: Iterable[str | bytes]) -> Iterator[bytes]:
     yield b"".join(batch)
 
 
-def _same(a: Update, b: Update) -> bool:
-    one, other = a.classification, b.classification
-    if one is None or other is None:
-        return a.verdict == b.verdict and one is other
-    return (a.verdict, one.id, one.band, one.outcome) == (b.verdict, other.id, other.band, other.outcome)
+def _essence(update: Update) -> Hashable:
+    """What makes it worth telling."""
+    cause, unknown = update.classification, update.unclassified
+    if cause is None:
+        return update.verdict, unknown and unknown.crash_id
+    who = cause.culprit
+    return (
+        update.verdict, unknown and unknown.crash_id, cause.id, cause.band, cause.outcome, tuple(cause.explains),
+        who.role, who.node, who.rank, who.gpu, who.pid,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
