@@ -5,15 +5,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test suite versions lint format bench drift clean
+.PHONY: demo test suite score calibrate versions lint format bench drift clean
 
 demo: $(VENV)/.installed
 	-$(BIN)/vllm-crashsig classify samples/demo/vllm.log
 
-test: lint suite versions
+test: lint suite score versions
 
 suite: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto
+
+# How good the answers are on the labelled logs and on what is made of them; fails when they fell behind the stored baseline.
+score: $(VENV)/.dev
+	$(BIN)/python tools/score/score.py
+
+# Fits the weights of the confidence anew (when `make score` says that they are stale).
+calibrate: $(VENV)/.dev
+	$(BIN)/python tools/score/calibrate.py
 
 # The suite on the other Pythons of this machine (they are told apart by version; a missing one is no error).
 versions: $(VENV)/.dev

@@ -10,6 +10,7 @@ from corpus import FINGERPRINTS, catalogue
 
 from vllm_crashsig import cli
 from vllm_crashsig.catalogue import catalogue_files
+from vllm_crashsig.commands.common import EXIT_ERROR
 from vllm_crashsig.outputs.catalogue_docs import render_catalogue_docs
 
 PAGE = FINGERPRINTS / "README.md"
@@ -49,5 +50,5 @@ def test_the_command_prints_and_writes_it(tmp_path: Path, capfdbinary: pytest.Ca
     assert capfdbinary.readouterr().out == fresh
     assert cli.run(["catalogue", "docs", "--output", str(tmp_path / "page.md")]) == 0
     assert (tmp_path / "page.md").read_bytes() == fresh
-    assert cli.run(["catalogue", "docs", "--output", str(tmp_path / "none" / "page.md")]) == cli.EXIT_ERROR
+    assert cli.run(["catalogue", "docs", "--output", str(tmp_path / "none" / "page.md")]) == EXIT_ERROR
     assert b"cannot write" in capfdbinary.readouterr().err

@@ -13,20 +13,24 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .api import classify, classify_paths
+    from .batch.api import classify_cases
+    from .batch.row import CaseResult
     from .catalogue import Catalogue, load_catalogue
     from .engine import Classifier, Session
     from .errors import CatalogueError, CatalogueErrors, CrashsigError, InputError, OptionError
     from .report import Classification, Report, Update
 
 _HOMES = {
-    "classify": "api", "classify_paths": "api", "Catalogue": "catalogue", "load_catalogue": "catalogue", "Classifier": "engine",
-    "Session": "engine", "CatalogueError": "errors", "CatalogueErrors": "errors", "CrashsigError": "errors",
-    "InputError": "errors", "OptionError": "errors", "Classification": "report", "Report": "report", "Update": "report",
+    "classify": "api", "classify_cases": "batch.api", "classify_paths": "api", "CaseResult": "batch.row",
+    "Catalogue": "catalogue", "load_catalogue": "catalogue", "Classifier": "engine", "Session": "engine",
+    "CatalogueError": "errors", "CatalogueErrors": "errors", "CrashsigError": "errors", "InputError": "errors",
+    "OptionError": "errors", "Classification": "report", "Report": "report", "Update": "report",
 }  # fmt: skip
 
 __all__ = [
-    "Catalogue", "CatalogueError", "CatalogueErrors", "Classification", "Classifier", "CrashsigError", "InputError",
-    "OptionError", "Report", "Session", "Update", "__version__", "classify", "classify_paths", "load_catalogue",
+    "CaseResult", "Catalogue", "CatalogueError", "CatalogueErrors", "Classification", "Classifier", "CrashsigError",
+    "InputError", "OptionError", "Report", "Session", "Update", "__version__", "classify", "classify_cases",
+    "classify_paths", "load_catalogue",
 ]  # fmt: skip
 
 

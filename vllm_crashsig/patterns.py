@@ -35,7 +35,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
 def search(compiled: regex.Pattern[str], text: str, timeout: float = SEARCH_TIMEOUT) -> regex.Match[str] | None:
     """First match in ``text``. Raises PatternTimeoutError after ``timeout`` seconds."""
     try:
-        return compiled.search(text, timeout=timeout, concurrent=None)
+        return compiled.search(text, timeout=timeout)
     except TimeoutError as error:
         raise PatternTimeoutError(compiled.pattern) from error
 
