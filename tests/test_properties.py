@@ -125,9 +125,8 @@ def classify_in_parts(classifier: Classifier, data: bytes, places: Sequence[int]
 def test_arbitrary_bytes_never_raise(data: bytes, gated: bool) -> None:
     report = classifier(gated).classify(data)
     assert report.coverage.bytes == len(data)
-    assert report.verdict != "empty" or len(data.strip()) < 6 or not data.replace(b"\0", b"").strip(), (
-        "only marks and zeros are empty"
-    )
+    bare = len(data.strip()) < 6 or not data.replace(b"\0", b"").strip() or b"__CURSOR=" in data  # a journal record without text
+    assert report.verdict != "empty" or bare, "only marks, zeros and records without a message are empty"
 
 
 @given(st.text(max_size=300))
