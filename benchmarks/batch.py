@@ -13,11 +13,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
+
+from ordinary import ordinary_lines
 
 from vllm_crashsig import Classifier, classify_paths
 
@@ -27,46 +30,67 @@ SMALL = 20_000
 """Bytes below which a sample is taken."""
 
 
-def make_logs(folder: Path, count: int) -> None:
-    """Small logs of all areas, in one folder for each of some nodes."""
+def make_logs(folder: Path, count: int, healthy: bool) -> None:
+    """Small logs, of all areas or of a healthy server, in one folder for each of some nodes."""
     samples = [p.read_bytes() for p in sorted((ROOT / "samples").glob("*/*.log")) if p.stat().st_size < SMALL]
+    if healthy:
+        samples = [b"".join(islice(ordinary_lines(seed=seed), 20)) for seed in range(100)]
     for number, data in enumerate(islice(cycle(samples), count)):
         home = folder / f"node-{number % 37:02d}"
         home.mkdir(parents=True, exist_ok=True)
         (home / f"{number:06d}.log").write_bytes(data)
 
 
-def processor_seconds(root: int) -> float:
-    """What a process and all that it started have used of the processors, as far as they live or were waited for."""
-    tick = os.sysconf("SC_CLK_TCK")
-    parents: dict[int, list[int]] = {}
-    used: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                told = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents.setdefault(int(told[1]), []).append(int(entry.name))
-            used[int(entry.name)] = sum(map(int, told[11:15]))
-    waiting, total = [root], 0
-    while waiting:
-        process = waiting.pop()
-        total += used.get(process, 0)
-        waiting += parents.get(process, [])
-    return total / tick
+class Meter(threading.Thread):
+    """Adds up what a process and all below it use of the processors, looking a few times a second: nobody waits for Ray's."""
+
+    def __init__(self, root: int) -> None:
+        super().__init__(daemon=True)
+        self._root = root
+        self._first = self._used()
+        self._last = dict(self._first)
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        while not self._over.wait(0.25):
+            self._last.update(self._used())
+
+    def seconds(self) -> float:
+        """Ends, and tells the sum."""
+        self._over.set()
+        self.join()
+        self._last.update(self._used())
+        return sum(last - self._first.get(pid, 0) for pid, last in self._last.items()) / os.sysconf("SC_CLK_TCK")
+
+    def _used(self) -> dict[int, int]:
+        parents: dict[int, list[int]] = {}
+        used: dict[int, int] = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    told = (entry / "stat").read_text().rpartition(")")[2].split()
+                except OSError:
+                    continue
+                parents.setdefault(int(told[1]), []).append(int(entry.name))
+                used[int(entry.name)] = int(told[11]) + int(told[12])
+        waiting, found = [self._root], {}
+        while waiting:
+            process = waiting.pop()
+            found[process] = used.get(process, 0)
+            waiting += parents.get(process, [])
+        return found
 
 
 def run(arguments: list[str], cluster: int | None = None) -> tuple[float, float]:
     """(seconds, processor seconds) of a batch, with those that a cluster spent on it."""
-    before = processor_seconds(cluster) if cluster is not None else 0.0
-    start = time.monotonic()
-    times = os.times()
+    meter = Meter(cluster) if cluster is not None else None
+    if meter is not None:
+        meter.start()
+    start, times = time.monotonic(), os.times()
     subprocess.run([*COMMAND, *arguments, "--quiet"], check=True)
-    seconds = time.monotonic() - start
-    spent = os.times()
+    seconds, spent = time.monotonic() - start, os.times()
     used = spent.children_user - times.children_user + spent.children_system - times.children_system
-    return seconds, used + (processor_seconds(cluster) - before if cluster is not None else 0.0)
+    return seconds, used + (meter.seconds() if meter is not None else 0.0)
 
 
 @contextmanager
@@ -106,6 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("counts", nargs="*", type=int, default=[1000], help="numbers of logs (default: 1000)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes of the pool (default: all processors)")
+    parser.add_argument("--healthy", action="store_true", help="logs of 20 ordinary lines, not samples of crashes")
     parser.add_argument("--quick", action="store_true", help="neither a batch in the process nor a pool of one")
     parser.add_argument("--ray", type=int, default=0, metavar="NODES", help="also on a cluster of so many raylets (needs Ray)")
     told = parser.parse_args()
@@ -113,7 +138,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as home:
             logs, out = Path(home, "logs"), Path(home, "out")
             out.mkdir()
-            make_logs(logs, count)
+            make_logs(logs, count, told.healthy)
             seconds, plain = plain_loop(logs)
             tell("classify_paths, a loop", count, seconds, plain, plain)
             for jobs in sorted({told.jobs} if told.quick else {0, 1, told.jobs}):

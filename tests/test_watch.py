@@ -19,6 +19,7 @@ import pytest
 from tiny import SAMPLES, classifier, fingerprint, indicator
 
 from vllm_crashsig import Classifier, InputError, Report, Update
+from vllm_crashsig.cli import run
 from vllm_crashsig.outputs.live import LiveWriter
 from vllm_crashsig.watch import Wanted, Watcher
 from vllm_crashsig.watch.follow import Follower
@@ -30,7 +31,13 @@ from vllm_crashsig.watch.streams import Child, Ended, Exited, Inbox
 COMMAND = [sys.executable, "-m", "vllm_crashsig", "watch"]
 CRASH = (SAMPLES / "shm-exhausted-nccl" / "hit-vllm085-nccl221.log").read_bytes().splitlines(keepends=True)
 DECISIVE = next(i for i, line in enumerate(CRASH) if b"failed to extend /dev/shm" in line)
-SOON = 30.0
+SHOW = "import sys; sys.stdout.buffer.write(open(sys.argv[1], 'rb').read())"
+SLOW = """
+import sys, time
+for line in open(sys.argv[1], "rb"):
+    sys.stderr.buffer.write(line); sys.stderr.flush(); time.sleep(0.002)
+"""
+SOON = 60.0
 """Seconds after which what should come at once is given up."""
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
 
@@ -221,20 +228,24 @@ def test_text(start: Callable[..., Running]) -> None:
 @pytest.mark.parametrize(
     ("log", "status", "verdict"),
     [
-        (b"", 1, "empty"),
         ((SAMPLES / "healthy" / "vllm-healthy-sigterm.log").read_bytes(), 1, "healthy"),
         (b'Traceback (most recent call last):\n  File "/srv/a/b.py", line 1, in f\nzoo.OddError: x\n', 3, "unclassified"),
         (b"".join(CRASH), 0, "crash"),
     ],
-    ids=["empty", "healthy", "unclassified", "crash"],
+    ids=["healthy", "unclassified", "crash"],
 )
-def test_exit_status(start: Callable[..., Running], log: bytes, status: int, verdict: str) -> None:
-    running = start("-f", "json")
-    running.write(log)
-    found, lines = running.end()
-    assert found == status
+def test_exit_status(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], log: bytes, status: int, verdict: str) -> None:
+    (tmp_path / "a.log").write_bytes(log)
+    assert run(["watch", "-f", "json", "--exec", sys.executable, "-c", SHOW, str(tmp_path / "a.log")]) == status
+    lines = capfdbinary.readouterr().out.splitlines()
     assert json.loads(lines[-1])["report"]["verdict"] == verdict
-    assert len(lines) == 1 if verdict in ("empty", "healthy") else len(lines) > 1, "a healthy log is told of only at its end"
+    assert len(lines) == 1 if verdict == "healthy" else len(lines) > 1, "a healthy log is told of only at its end"
+
+
+def test_an_empty_stream(start: Callable[..., Running]) -> None:
+    status, lines = start("-f", "json").end()
+    assert status == 1
+    assert [json.loads(line)["report"]["verdict"] for line in lines] == ["empty"]
 
 
 @posix
@@ -258,13 +269,13 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     )  # fmt: skip
     assert b"Traceback" not in done.stderr
     assert done.stdout == b"{", "the file goes on, but nobody listens"
-    with subprocess.Popen([*COMMAND, "-f", "json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None and process.stdout is not None
-        process.stdout.close()
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(b"".join(CRASH))
-            process.stdin.flush()
-        assert process.wait(SOON) == 0, "it ends when nobody listens, also while its own input goes on"
+    ours, its = os.pipe()
+    with subprocess.Popen([*COMMAND, "-f", "json"], stdin=subprocess.PIPE, stdout=its, stderr=subprocess.PIPE) as process:
+        os.close(its)
+        os.close(ours)
+        assert process.wait(SOON) == 0, "nobody listens, and its own input goes on"
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 @posix
@@ -283,21 +294,28 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_usage(start: Callable[..., Running], tmp_path: Path) -> None:
-    packed = tmp_path / "old.log.gz"
-    packed.write_bytes(b"\x1f\x8b\x08\x00rest")
-    for arguments, words in (
-        (("--exec",), b"needs the command"),
-        (("--exec", "no-such-program-here"), b"no such program"),
-        ((packed,), b"compressed (gzip)"),
-        (("s3://bucket/log",), b"pipe the log in"),
-        (("--tail", "-1"), b"--tail"),
-    ):
-        running = start(*arguments, stdin=False)
-        status, lines = running.end()
-        assert (status, lines) == (2, [])
-        assert words in b"".join(running.errors)
-        assert len(running.errors) == 2  # one line, and the end
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--exec"], "needs the command"),
+        (["--exec", "no-such-program-here"], "no such program"),
+        (["old.log.gz"], "compressed (gzip)"),
+        (["s3://bucket/log"], "pipe the log in"),
+        (["--tail", "-1"], "--tail"),
+        (["--format", "html"], "--format"),
+        (["--runtime", "moon", "a.log"], "unknown runtime"),
+    ],
+)
+def test_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("old.log.gz").write_bytes(b"\x1f\x8b\x08\x00rest")
+    assert run(["watch", *arguments]) == 2
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert words in told.err
+    assert len(told.err.splitlines()) == 1
 
 
 def test_echo_passes_the_log_on(start: Callable[..., Running]) -> None:
@@ -309,12 +327,6 @@ def test_echo_passes_the_log_on(start: Callable[..., Running]) -> None:
 
 
 # -- commands that are run -------------------------------------------------------------------------------
-
-SLOW = """
-import sys, time
-for line in open(sys.argv[1], "rb"):
-    sys.stderr.buffer.write(line); sys.stderr.flush(); time.sleep(0.002)
-"""
 
 
 def test_a_command_that_dies(start: Callable[..., Running]) -> None:

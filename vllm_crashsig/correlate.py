@@ -193,13 +193,26 @@ class Stream:
         return segment
 
 
+def _tellers(catalogue: Catalogue) -> frozenset[tuple[str, str]]:
+    """Indicators whose hits tell of ranks: one set for all sessions."""
+    found = _TELLERS.get(catalogue.hash)
+    if found is None:
+        _TELLERS.clear()
+        found = _TELLERS[catalogue.hash] = tellers(catalogue)
+    return found
+
+
+_TELLERS: dict[str, frozenset[tuple[str, str]]] = {}
+"""By the catalogue's hash, the last one."""
+
+
 class Correlator:
     """Sorts what lines show into streams and lives. One for each session."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._streams: dict[tuple[str, str | None], Stream] = {}
-        self._tellers = tellers(catalogue)
+        self._tellers = _tellers(catalogue)
 
     def streams(self) -> list[Stream]:
         return list(self._streams.values())

@@ -19,7 +19,7 @@ from .gate import Gate
 from .layout import Layout
 from .match import SPOILED, LineHits, Matcher
 from .model import Coverage, LogLine, Scope
-from .nested import add_told, inner
+from .nested import add_told, inner, layers_of
 from .records import Line
 from .unwrap import Unwrapper, frame_of
 
@@ -63,7 +63,7 @@ class SourceScanner:
         self._first_time: float | None = None
         self._first_clock: str | None = None
         self._tail: deque[Frame] = deque(maxlen=TAIL_LINES)
-        self._kept: list[tuple[bytes, Fields | None]] = []
+        self._kept: list[_Packed] = []
         self._calm = 0
         self._lookout = Lookout(matcher, gate)
         self._enough = CALM
@@ -155,7 +155,7 @@ class SourceScanner:
 
     def _tail_lines(self) -> Iterator[Peeled]:
         """The last lines, oldest first."""
-        lines = [*self._kept, *self._lines_of_tail()][-TAIL_LINES:]
+        lines = [*map(_laid_out, self._kept), *self._lines_of_tail()][-TAIL_LINES:]
         return (_peeled(line, told, self._hint) for line, told in lines if line.strip())
 
     def _lines_of_tail(self) -> Iterator[tuple[bytes, Fields | None]]:
@@ -165,7 +165,7 @@ class SourceScanner:
 
     def rest(self) -> None:
         """Keeps no more than it must until something comes: of the last frames, which may be large, their last lines."""
-        self._kept.extend((line[:KEPT_BYTES], told) for line, told in self._lines_of_tail())
+        self._kept.extend(_packed(line, told) for line, told in self._lines_of_tail())
         del self._kept[:-TAIL_LINES]
         self._tail.clear()
         self._framer.rest()
@@ -303,6 +303,22 @@ class SourceScanner:
                 self._first_time, self._first_clock = peeled.time, peeled.clock
             if self._head >= HEAD_LINES:
                 return
+
+
+_Packed = bytes | tuple[bytes, Any, Any, tuple[str, ...]]
+"""A line, and what its container told of times and layers (if anything), in little memory."""
+
+
+def _packed(line: bytes, told: Fields | None) -> _Packed:
+    line = line[:KEPT_BYTES]
+    return (line, told.get("time"), told.get("clock"), _layers(*layers_of(told))) if told else line
+
+
+def _laid_out(packed: _Packed) -> tuple[bytes, Fields | None]:
+    if isinstance(packed, bytes):
+        return packed, None
+    line, time, clock, layers = packed
+    return line, {"time": time, "clock": clock, "layers": list(layers)}
 
 
 @lru_cache(maxsize=1024)

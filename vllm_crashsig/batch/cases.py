@@ -55,7 +55,7 @@ def find_cases(
     """
     if kind not in get_args(CaseKind):
         raise OptionError(f"unknown kind of case {kind!r}; choose one of {', '.join(get_args(CaseKind))}")
-    search = _Search(kind, {os.path.realpath(p) for p in leave_out})
+    search = _Search(kind, set(_identities(leave_out)))
     for path in dict.fromkeys(os.fsdecode(p) for p in paths):
         if path == "-":
             raise OptionError("a batch reads files, not standard input; name the files or their folder")
@@ -82,7 +82,7 @@ def case_of(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
 
 
 class _Search:
-    def __init__(self, kind: CaseKind, leave_out: set[str]) -> None:
+    def __init__(self, kind: CaseKind, leave_out: set[tuple[int, int]]) -> None:
         self.cases: list[Case] = []
         self.tally = Tally()
         self._kind = kind
@@ -153,7 +153,7 @@ class _Search:
             self.tally.add("other name(s) of what is read already left out", path)
             return False
         self._met.add(identity)
-        if self._leave_out and os.path.realpath(path) in self._leave_out:
+        if identity in self._leave_out:
             self.tally.add("file(s) that this batch writes left out", path)
             return False
         return True
@@ -191,6 +191,16 @@ class _Search:
             except OSError as error:
                 self.tally.add(f"file(s) left out ({error.strerror or error})", entry.path)
         return told
+
+
+def _identities(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[int, int]]:
+    """What tells the files among these that exist: whatever is made later cannot be met."""
+    for path in paths:
+        try:
+            status = Path(path).stat()
+        except (OSError, ValueError):
+            continue
+        yield status.st_dev, status.st_ino
 
 
 def _matches(pattern: str) -> list[str]:

@@ -14,7 +14,7 @@ from .cases import Case, CaseKind, find_cases
 from .journal import SUFFIX, Journal
 from .pool import Done, available_cpus, run_pool
 from .progress import Progress
-from .schedule import schedule, useful_jobs
+from .schedule import TASK_CASES, schedule, useful_jobs
 from .summary import Summary
 from .tables import RENDERERS
 from .work import Settings, classify_case, finished_line
@@ -127,7 +127,7 @@ class _Engine:
     def run(self, cases: Sequence[Case]) -> Generator[Done, None, None]:
         """Results in groups, as they come."""
         if self._cluster is not None:
-            chunks = schedule(cases, self._jobs or self._cluster.cpus)
+            chunks = schedule(cases, self._jobs or self._cluster.cpus, TASK_CASES)
             return self._cluster.run(chunks, self._settings, self._jobs or None)
         if self._jobs == 0:
             return run_here(cases, self._settings)

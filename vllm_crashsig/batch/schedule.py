@@ -10,11 +10,13 @@ BIG = 8 << 20
 """Bytes from which a case is a chunk of its own."""
 CHUNK_CASES = 64
 """Small cases that are handed out together at most: handing out costs next to nothing, and little is lost with a worker."""
+TASK_CASES = 512
+"""The same for a Ray task, which costs some tens of milliseconds besides its work."""
 CHUNK_BYTES = 4 << 20
 PER_CASE = 1 << 20
 """What a case costs besides its bytes, in bytes that could be scanned meanwhile (some milliseconds)."""
-WORTH_A_WORKER = 100 << 20
-"""Work for which another process is started, in such bytes: starting one takes about as long."""
+WORTH_A_WORKER = 256 << 20
+"""Work for which another process is started, in such bytes: some hundred small cases; starting one takes a second."""
 _PACKED = (".gz", ".tgz", ".zst", ".tzst", ".xz", ".txz", ".bz2", ".tbz2", ".zip")
 UNPACKED = 10
 """How much larger than the file the logs in a packed one are, about."""
@@ -30,8 +32,8 @@ def cost(cases: Iterable[Case]) -> int:
     return sum(PER_CASE + weight(case) for case in cases)
 
 
-def schedule(cases: Sequence[Case], jobs: int) -> list[list[Case]]:
-    """Chunks for ``jobs`` workers that each take the next one when they are free.
+def schedule(cases: Sequence[Case], jobs: int, most: int = CHUNK_CASES) -> list[list[Case]]:
+    """Chunks of ``most`` cases at most for ``jobs`` workers that each take the next one when they are free.
 
     The biggest cases come first, one for every second worker: the longest of all is begun at once, and the other workers have
     begun with the small ones. Then come all small ones in chunks, and the rest of the big ones last, from big to small: small
@@ -40,7 +42,7 @@ def schedule(cases: Sequence[Case], jobs: int) -> list[list[Case]]:
     big = sorted((c for c in cases if weight(c) >= BIG), key=weight, reverse=True)
     first = jobs // 2 if len(big) < len(cases) else len(big)
     small: list[list[Case]] = []
-    limit = max(1, min(CHUNK_CASES, (len(cases) - len(big)) // (jobs * 4)))
+    limit = max(1, min(most, (len(cases) - len(big)) // (jobs * 4)))
     size = 0
     for case in cases:
         if weight(case) >= BIG:
