@@ -29,7 +29,7 @@ from decompress import zstd_module
 from ordinary import write_log
 
 from vllm_crashsig import Classifier, classify_paths
-from vllm_crashsig.gate import HyperscanGate, literals_of
+from vllm_crashsig.gate import HyperscanGate
 from vllm_crashsig.sources import open_paths
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -102,18 +102,16 @@ def rust_patterns() -> list[str]:
     """The patterns in ripgrep's dialect: it has no lookarounds, and a group's name may be used only once."""
     matcher = Classifier()._prepared[0]
     out = []
-    for index, pattern, ignore_case in matcher.gate_patterns():
-        if index < 0:
-            continue
+    for probe in map(matcher.probes.__getitem__, matcher.gated):
         text, depth = "", 0
-        for token in _TOKEN.findall(pattern):
+        for token in _TOKEN.findall(probe.pattern):
             if depth:
                 depth += token.startswith("(") - (token == ")")
             elif token in ("(?=", "(?!", "(?<=", "(?<!"):
                 depth = 1
             else:
                 text += "(?:" if token.startswith("(?P<") else token
-        out.append(("(?i)" if ignore_case else "") + text)
+        out.append(("(?i)" if probe.ignore_case else "") + text)
     return out
 
 
@@ -126,7 +124,7 @@ def rivals(folder: Path) -> Iterator[tuple[str, list[str]]]:
         yield "ripgrep", ["rg", "-j1", "-a", "--no-unicode", *limits, "-c", "-f", str(patterns)]
     if shutil.which("grep"):
         literals = folder / "literals"
-        found = literals_of(Classifier()._prepared[0].gate_patterns())
+        found = Classifier()._prepared[0].index.gate
         literals.write_text("\n".join(literal for literal, _ in found) + "\n", encoding="utf-8")
         yield "GNU grep -F", ["grep", "-a", "-c", "-F", "-f", str(literals)]
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from tiny import fingerprint, write
 
-from vllm_crashsig import Catalogue, CatalogueError, Classifier, cache, gate
-from vllm_crashsig.cache import cache_directory, cached_catalogue
+from vllm_crashsig import Catalogue, CatalogueError, Classifier, cache, gate, load
+from vllm_crashsig.cache import cache_directory
+from vllm_crashsig.stored import cached_catalogue
 
 LOG = "ERROR zebra fell over"
 
@@ -39,7 +40,7 @@ def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
     def built(*_: object, **__: object) -> None:
         raise AssertionError("built again")
 
-    monkeypatch.setattr(cache, "build_catalogue", built)
+    monkeypatch.setattr(load, "build_catalogue", built)
     monkeypatch.setattr(gate.HyperscanGate, "compile", built)
 
 

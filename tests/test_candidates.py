@@ -12,11 +12,16 @@ from tiny import SAMPLES
 
 from vllm_crashsig import Classifier, candidates
 from vllm_crashsig.candidates import Candidate, Lookout, Places, candidates_by_line
-from vllm_crashsig.gate import Gate, HyperscanGate, Part, literals_of, make_gate
+from vllm_crashsig.gate import Gate, HyperscanGate, Part, Patterns, literals_of, make_gate
 from vllm_crashsig.match import Matcher
 
 ERROR, PROGRESS, BOTH = 0, 1, 2
-PATTERNS = ((ERROR, "error seen", False), (PROGRESS, "tokens made", False), (BOTH, "(?:error seen|tokens lost)", False))
+PATTERNS: Patterns = (
+    (ERROR, "error seen", False),
+    (PROGRESS, "tokens made", False),
+    (BOTH, "(?:error seen|tokens lost)", False),
+)
+LITERALS = literals_of(PATTERNS)
 CALM = 3
 LINES = st.lists(
     st.sampled_from([b"plain", b"", b"an error seen", b"7 tokens made", b"tokens made, error seen", b"tokens lost", b"x" * 30]),
@@ -26,7 +31,7 @@ LINES = st.lists(
 
 @pytest.fixture(autouse=True)
 def hyperscan_is_there() -> None:
-    if make_gate(PATTERNS) is None:
+    if make_gate(LITERALS) is None:
         pytest.skip("Hyperscan is not installed")
 
 
@@ -41,7 +46,7 @@ class Fake(Matcher):
 
 @lru_cache(maxsize=1)
 def gate() -> Gate:
-    return HyperscanGate.compile(PATTERNS, frozenset({PROGRESS}))
+    return HyperscanGate.compile(LITERALS, frozenset({PROGRESS}))
 
 
 def walk(lookout: Lookout, text: bytes, calm: int) -> tuple[list[Candidate], int]:
@@ -116,13 +121,13 @@ def test_the_parts_of_a_gate_make_the_whole(lines: list[bytes]) -> None:
 
 def test_a_gate_comes_back_from_its_dump() -> None:
     text = b"an error seen, 7 tokens made"
-    for whole in (HyperscanGate.compile(PATTERNS, frozenset({PROGRESS})), HyperscanGate.compile(PATTERNS)):
-        again = HyperscanGate.load(whole.dump(), PATTERNS)
+    for whole in (HyperscanGate.compile(LITERALS, frozenset({PROGRESS})), HyperscanGate.compile(LITERALS)):
+        again = HyperscanGate.load(whole.dump(), LITERALS)
         parts: tuple[Part, ...] = ("all", "rare", "frequent")
         assert [again.scan(text, part) for part in parts] == [whole.scan(text, part) for part in parts]
     for damaged in (b"", b"\0" * 8, whole.dump()[:-9], whole.dump() * 2):
         with pytest.raises(ValueError, match="gate"):
-            HyperscanGate.load(damaged, PATTERNS)
+            HyperscanGate.load(damaged, LITERALS)
 
 
 def test_literals_with_quotes_come_also_as_they_stand_in_json() -> None:
@@ -131,7 +136,7 @@ def test_literals_with_quotes_come_also_as_they_stand_in_json() -> None:
 
 def test_no_literal_is_changed_by_json_in_a_way_that_nobody_undoes() -> None:
     """See `record_frame`: control characters and backslashes before quotes or slashes."""
-    found = {literal for literal, _ in literals_of(Classifier()._prepared[0].gate_patterns())}
+    found = {literal for literal, _ in Classifier()._prepared[0].index.gate}
     own = {literal for literal in found if literal.replace('\\"', '"') == literal or literal.replace('\\"', '"') not in found}
     assert [p for p in own if any(c < " " for c in p) or '\\"' in p or "\\/" in p] == []
 
@@ -146,7 +151,7 @@ def test_the_gate_of_the_lazy_probes_changes_nothing(name: str) -> None:
     assert plain.lazy_gate is None
     for line in lines:
         for probe in set(plain._likely(line)) - set(matcher._likely(line)):  # its literals are looked for in any case
-            assert matcher.probes[probe].search(line) is None
+            assert matcher.search(probe, line) is None
 
 
 @given(st.binary(max_size=300).map(lambda data: data.replace(b"\r", b"\n")))

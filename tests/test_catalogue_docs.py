@@ -9,8 +9,8 @@ import pytest
 from corpus import FINGERPRINTS, catalogue
 
 from vllm_crashsig import cli
-from vllm_crashsig.catalogue import catalogue_files
 from vllm_crashsig.commands.common import EXIT_ERROR
+from vllm_crashsig.load import catalogue_files
 from vllm_crashsig.outputs.catalogue_docs import render_catalogue_docs
 
 PAGE = FINGERPRINTS / "README.md"

@@ -23,8 +23,8 @@ from corpus import (
 )
 
 from vllm_crashsig import load_catalogue
-from vllm_crashsig.catalogue import TAXONOMY_FILE
 from vllm_crashsig.lint import lint_directories
+from vllm_crashsig.load import TAXONOMY_FILE
 
 PRIVATE = re.compile(
     r"(?<![\w.~-])/work/|\.\./shared|/opt/(?:pypi|wheels)\b"
@@ -79,10 +79,10 @@ def test_the_gate_sees_every_example_wherever_it_stands() -> None:
         "\nnext 12345\n",
     )
     missed = [
-        f"{probe.fingerprint.id}:{probe.name}: {text[:80]!r}"
+        f"{probe.label}: {text[:80]!r}"
         for index in matcher.gated
-        if (probe := matcher.probes[index]).fingerprint and probe.indicator
-        for text in probe.indicator.examples.hit
+        if (probe := matcher.probes[index]).fingerprint
+        for text in catalogue()[probe.fingerprint].indicators[probe.name].examples.hit
         if index not in {one for _, found in gate.scan((before + text + after).encode()) for one in found}
     ]
     assert missed == []

@@ -13,10 +13,15 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "vllm_crashsig"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"encodings", "errors", "model", "schema", "version", "framing", "quoted", "redact", "literals"}),
+    frozenset({"nouns", "places", "plain", "version"}),
+    frozenset({"cache", "shapes"}),
+    frozenset({"kept"}),
+    frozenset({"lazy"}),
+    frozenset({"encodings", "errors", "model", "schema", "framing", "quoted", "redact", "literals"}),
     frozenset({"envelopes", "facts", "patterns", "report", "sources"}),
     frozenset({"catalogue", "crashid", "gate", "names", "processes", "nested", "records", "remediation", "schemas"}),
-    frozenset({"cache", "following", "lint", "match", "outputs", "ranks", "record_frame", "documents"}),
+    frozenset({"documents", "following", "index", "load", "outputs", "ranks", "record_frame"}),
+    frozenset({"lint", "match", "stored"}),
     frozenset({"candidates", "correlate", "job", "pace", "prepare", "unwrap"}),
     frozenset({"collectives", "conditions", "clocks", "layout"}),
     frozenset({"incidents", "scan"}),
@@ -117,7 +122,7 @@ INNER: dict[str, tuple[frozenset[str], ...]] = {
 }
 """The same inside each package."""
 
-HOMES = {"regex": {"patterns"}, "hyperscan": {"gate"}, "click": {"cli", "commands"}, "yaml": {"catalogue"}}
+HOMES = {"regex": {"patterns"}, "hyperscan": {"gate"}, "click": {"cli", "commands"}, "yaml": {"load"}}
 """Libraries that only these modules may import."""
 
 MAX_LINES = 400

@@ -172,14 +172,14 @@ def test_the_gate_lets_every_example_through_behind_other_text(filler: bytes) ->
     wanted: dict[int, set[int]] = {}
     data: list[bytes] = []
     for index in matcher.gated:
-        indicator = matcher.probes[index].indicator
-        for hit in indicator.examples.hit if indicator else ():
+        probe = matcher.probes[index]
+        for hit in whole()[probe.fingerprint].indicators[probe.name].examples.hit if probe.fingerprint else ():
             wanted.setdefault(len(data) + 1, set()).add(index)
             data += [filler, hit.encode().replace(b"\n", b" ")]
     text = Frame(b"\n".join(data), 1, 0).text
     found = {text.count(b"\n", 0, start): set(probes) for start, _, probes in candidates_by_line(gate, text)}
     missed = [matcher.probes[i] for line, probes in wanted.items() for i in probes - found.get(line, set())]
-    assert not [f"{p.fingerprint and p.fingerprint.id}:{p.name}" for p in missed]
+    assert not [p.label for p in missed]
 
 
 @pytest.mark.parametrize("name", FIXED)

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from .api import classify, classify_paths
     from .batch.api import classify_cases
     from .batch.row import CaseResult
-    from .catalogue import Catalogue, load_catalogue
+    from .catalogue import Catalogue
     from .engine import Classifier, Session
     from .errors import CatalogueError, CatalogueErrors, CrashsigError, InputError, OptionError
+    from .load import load_catalogue
     from .report import Classification, Report, Update
 
 _HOMES = {
     "classify": "api", "classify_cases": "batch.api", "classify_paths": "api", "CaseResult": "batch.row",
-    "Catalogue": "catalogue", "load_catalogue": "catalogue", "Classifier": "engine", "Session": "engine",
+    "Catalogue": "catalogue", "load_catalogue": "load", "Classifier": "engine", "Session": "engine",
     "CatalogueError": "errors", "CatalogueErrors": "errors", "CrashsigError": "errors", "InputError": "errors",
     "OptionError": "errors", "Classification": "report", "Report": "report", "Update": "report",
 }  # fmt: skip

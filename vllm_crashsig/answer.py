@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
 from .chain import chain_of
@@ -15,6 +14,7 @@ from .facts import fill
 from .hypotheses import Hypothesis, Trail, crash_id_of, follows_stop, gather
 from .incidents import Incident, assemble
 from .model import Coverage, FactValue, Hit, LogLine, Scope
+from .nouns import dataclass, field
 from .rank import rank
 from .redact import MASK, redact
 from .remediation import advise

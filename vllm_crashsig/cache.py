@@ -1,26 +1,26 @@
-"""What is compiled once and kept in the user's cache directory: the validated catalogue and the gate's database.
+"""Files in the user's cache directory, for what takes long to make.
 
-Nothing here may matter but for speed: a cache that is missing, damaged, read-only or somebody else's is as good as none.
-Files hold a checksum line and then JSON or Hyperscan's own serialisation; nothing is ever unpickled.
+Nothing here may matter but for speed: a file that is missing, damaged, read-only or somebody else's is as good as none. Each
+holds a checksum and then plain data (JSON, or what Hyperscan and `regex` make of patterns); nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import tempfile
-from collections.abc import Iterable
+import stat
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from zlib import crc32
 
-from .catalogue import Catalogue, build_catalogue, catalogue_files, read_files
-from .schema import Fingerprint, TaxonomyEntry
 from .version import __version__
 
 ENVIRONMENT = "VLLM_CRASHSIG_CACHE"
 """Environment variable: another cache directory, or ``off``."""
-FORMAT = "1"
+FORMAT = "2"
+_ON_LINUX = sys.platform == "linux"
+KEPT = 8
+"""Files of a kind that are kept: of other versions, other folders of fingerprints, other processors."""
 
 
 def cache_directory() -> Path | None:
@@ -30,19 +30,17 @@ def cache_directory() -> Path | None:
         return None
     if told:
         return Path(told)
+    if _ON_LINUX:  # as platformdirs has it, which takes longer to load than all that is cached
+        return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or Path.home() / ".cache") / "vllm-crashsig"
     from platformdirs import user_cache_path
 
     return user_cache_path("vllm-crashsig", appauthor=False)
 
 
-def key_of(*parts: str | bytes) -> str:
-    """A file name part that changes with any of the parts."""
-    digest = hashlib.sha256()
-    for part in (FORMAT, __version__, *parts):
-        data = part.encode() if isinstance(part, str) else part
-        digest.update(b"%d:" % len(data))
-        digest.update(data)
-    return digest.hexdigest()[:32]
+def key_of(*parts: str) -> str:
+    """A file name part for these parts, this version of the package and of the format. No proof of identity."""
+    text = "\0".join((FORMAT, __version__, *parts))
+    return f"{crc32(text.encode(errors='surrogatepass')):08x}"
 
 
 def read(kind: str, key: str) -> bytes | None:
@@ -50,30 +48,34 @@ def read(kind: str, key: str) -> bytes | None:
     directory = cache_directory()
     if directory is None:
         return None
-    path = directory / f"{kind}-{key}"
     try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
+        handle = os.open(directory / f"{kind}-{key}", os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(handle, "rb") as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                return None
             if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
                 return None
-            checksum = file.readline().strip()
+            checksum = file.readline(20)
             data = file.read()
     except OSError:
         return None
-    return data if hashlib.sha256(data).hexdigest().encode() == checksum else None
+    return data if checksum == _checksum(data) else None
 
 
-def write(kind: str, key: str, data: bytes) -> None:
-    """Keeps bytes, all or nothing. Failure is silent."""
+def write(kind: str, key: str, data: bytes) -> bool:
+    """Keeps bytes, all or nothing. Returns whether it could; failure is silent."""
     directory = cache_directory()
     if directory is None:
-        return
+        return False
+    import tempfile
+
     temporary = None
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{kind}-")
         with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
+            file.write(_checksum(data) + data)
         os.replace(temporary, directory / f"{kind}-{key}")
     except OSError:
         if temporary is not None:
@@ -81,49 +83,28 @@ def write(kind: str, key: str, data: bytes) -> None:
                 os.unlink(temporary)
             except OSError:
                 pass
+        return False
+    _tidy(directory, kind)
+    return True
 
 
-def cached_catalogue(directories: Iterable[Path]) -> Catalogue:
-    """Like `catalogue.load_catalogue` over these directories, from the cache when their content is known.
-
-    Raises CatalogueErrors.
-    """
-    import pydantic
-
-    contents, digest = read_files(catalogue_files(directories))
-    key = key_of(digest, pydantic.VERSION)
-    if (data := read("catalogue", key)) is not None and (catalogue := _from_json(data, digest)) is not None:
-        return catalogue
-    catalogue = build_catalogue(contents, digest)
-    write("catalogue", key, _to_json(catalogue))
-    return catalogue
+def _checksum(data: bytes) -> bytes:
+    """Tells what was damaged. What somebody forged is told by its owner."""
+    return b"%08x %d\n" % (crc32(data), len(data))
 
 
-def _to_json(catalogue: Catalogue) -> bytes:
-    import json
-
-    return json.dumps(
-        {
-            "areas": dict(catalogue.areas),
-            "taxonomy": {i: e.model_dump(mode="json") for i, e in catalogue.taxonomy.items()},
-            "fingerprints": [f.model_dump(mode="json", by_alias=True, exclude_unset=True) for f in catalogue],
-        }
-    ).encode()
-
-
-def _from_json(data: bytes, digest: str) -> Catalogue | None:
-    from pydantic_core import from_json
-
+def _tidy(directory: Path, kind: str) -> None:
+    """Removes the oldest files of a kind."""
     try:
-        stored: dict[str, Any] = from_json(data)
-        fingerprints = [Fingerprint.model_validate(f) for f in stored["fingerprints"]]
-        taxonomy = {i: TaxonomyEntry.model_validate(e) for i, e in stored["taxonomy"].items()}
-        areas = dict(stored["areas"])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return Catalogue(
-        fingerprints=MappingProxyType({f.id: f for f in fingerprints}),
-        areas=MappingProxyType(areas),
-        taxonomy=MappingProxyType(taxonomy),
-        hash=digest,
-    )
+        with os.scandir(directory) as entries:
+            found = sorted(_ages(entries, f"{kind}-"), reverse=True)
+        for _, path in found[KEPT:]:
+            os.unlink(path)
+    except OSError:
+        pass
+
+
+def _ages(entries: Iterator[os.DirEntry[str]], prefix: str) -> Iterator[tuple[float, str]]:
+    for entry in entries:
+        if entry.name.startswith(prefix) and entry.is_file(follow_symlinks=False):
+            yield entry.stat(follow_symlinks=False).st_mtime, entry.path

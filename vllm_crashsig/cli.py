@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 import click
 
+from . import plain
 from .commands.catalogue import catalogue, explain
 from .commands.common import (
     EXIT_ERROR,
@@ -126,19 +128,20 @@ def classify(
     bzip2, xz, zstd, tar and zip are looked into. Several logs are taken together: a container's log and the node's dmesg,
     for instance.
     """
-    from .outputs import FORMATS
+    from .outputs import FORMATS, render
 
     if format_name not in FORMATS:
         raise click.BadParameter(f"{format_name!r} is not one of {', '.join(FORMATS)}.", param_hint="--format")
     if not paths and at_terminal():
         raise click.UsageError("Give a log file, or pipe a log in: docker logs vllm 2>&1 | vllm-crashsig")
-    from .api import classify_sources
-    from .engine import Classifier
-    from .outputs import render
     from .sources import open_paths
 
     sources = open_paths(paths or ("-",))
-    classifier = Classifier(open_catalogue(directories), redacted=redact, runtime=runtime)
+    catalogue = open_catalogue(directories)  # before anything that knows shapes: see `stored.cached_catalogue`
+    from .api import classify_sources
+    from .engine import Classifier
+
+    classifier = Classifier(catalogue, redacted=redact, runtime=runtime)
     report = classify_sources(sources, classifier, exit_status=exit_status)
     text = render(report, format_name, width=width or terminal_width(), color=use_color(color), explain=explain, every=every)
     print_text(text)
@@ -220,4 +223,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> Any:
     """Console-script entry."""
+    plain.allow()
+    gc.set_threshold(50_000, 20, 20)  # starting makes many objects that stay, and hardly any circles
     sys.exit(run())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import pairwise, product
 
@@ -19,6 +18,7 @@ from .documents import read_date
 from .envelopes.base import NOMINAL_YEAR
 from .envelopes.json_values import read_time
 from .model import Hit, LogLine
+from .nouns import replace
 
 Clock = tuple[str, str]
 """A source and the kind of its clock."""

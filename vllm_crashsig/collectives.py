@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from .job import Job
+from .nouns import dataclass
 from .ranks import DEFAULT_GROUPS, Exit, Place, RankState
 
 Role = Literal["behind", "mismatched", "died", "stuck", "observer"]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from .hypotheses import Hypothesis
 from .incidents import Incident
+from .nouns import dataclass
 from .report import Band
 
 HIGH, MEDIUM = 0.8, 0.5

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from .catalogue import Catalogue
 from .crashid import FailureCollector
 from .match import LineHits
 from .model import FactValue, Hit, LogLine
-from .ranks import RECORDS, Ranks, tellers
+from .nouns import dataclass, field, replace
+from .ranks import RECORDS, Ranks, tells
+from .schema import Fingerprint
 
 KEPT_FIRST = 12
 KEPT_LAST = 12
@@ -193,17 +194,8 @@ class Stream:
         return segment
 
 
-def _tellers(catalogue: Catalogue) -> frozenset[tuple[str, str]]:
-    """Indicators whose hits tell of ranks: one set for all sessions."""
-    found = _TELLERS.get(catalogue.hash)
-    if found is None:
-        _TELLERS.clear()
-        found = _TELLERS[catalogue.hash] = tellers(catalogue)
-    return found
-
-
-_TELLERS: dict[str, frozenset[tuple[str, str]]] = {}
-"""By the catalogue's hash, the last one."""
+_TELLS: dict[str, dict[tuple[str, str], bool]] = {}
+"""By the catalogue's hash (of the last one) what is known of its indicators: one store for all sessions."""
 
 
 class Correlator:
@@ -212,7 +204,9 @@ class Correlator:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._streams: dict[tuple[str, str | None], Stream] = {}
-        self._tellers = _tellers(catalogue)
+        if catalogue.hash not in _TELLS:
+            _TELLS.clear()
+        self._tells = _TELLS.setdefault(catalogue.hash, {})
 
     def streams(self) -> list[Stream]:
         return list(self._streams.values())
@@ -240,7 +234,7 @@ class Correlator:
         segment.ranks.see(line.scope)
         for hit in found.hits:
             fingerprint = self._catalogue[hit.fingerprint]
-            if tells := (hit.fingerprint, hit.indicator) in self._tellers:
+            if teller := self._is_teller(fingerprint, hit):
                 segment.ranks.note(hit)
             track = segment.tracks.get((hit.fingerprint, hit.indicator))
             if track is None:
@@ -261,7 +255,7 @@ class Correlator:
                     segment.first_failure = line.order
             else:
                 segment.is_known = True
-                if tells:
+                if teller:
                     segment.context.update((n, v) for n, v in hit.facts.items() if n not in RECORDS)
                 else:
                     segment.context.update(hit.facts)
@@ -272,6 +266,12 @@ class Correlator:
         if found.markers:
             relevant = segment.failures.add(line, found.markers, claimants) or relevant
         return relevant
+
+    def _is_teller(self, fingerprint: Fingerprint, hit: Hit) -> bool:
+        key = (hit.fingerprint, hit.indicator)
+        if key not in self._tells:
+            self._tells[key] = tells(fingerprint, hit.indicator)
+        return self._tells[key]
 
     def _milestone(self, hit: Hit) -> str | None:
         return self._catalogue[hit.fingerprint].indicators[hit.indicator].milestone

@@ -7,7 +7,6 @@ report that another one did not come. So what a line says comes before who says 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from .catalogue import Catalogue
@@ -18,6 +17,7 @@ from .incidents import Incident
 from .job import Job
 from .model import Hit, LogLine
 from .names import pci_address, pod_of, rank_of_file
+from .nouns import dataclass, field, replace
 from .processes import Process, parse
 from .ranks import REPORTS, Device, Exit, Place, Ranks, Seen
 from .report import Culprit

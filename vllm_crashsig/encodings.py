@@ -6,7 +6,8 @@ Everything else passes through untouched: UTF-8 is what the rest works on, and L
 from __future__ import annotations
 
 import codecs
-import re
+
+from .lazy import lazy
 
 _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -16,8 +17,8 @@ SAMPLE = 256
 """Bytes that a guess without a byte order mark rests on."""
 MAX_PIECE = 64 * 1024
 """Bytes without a newline after which the question whether a line is narrow is settled: it is not."""
-_NARROW_RUN = re.compile(rb"[\t\r\x20-\x7e]{16}")
-_NARROW_LINE = re.compile(rb"(\0{0,3})([\t\r\x20-\x7e]{16,}\n)")
+_NARROW_RUN = lazy(rb"[\t\r\x20-\x7e]{16}")
+_NARROW_LINE = lazy(rb"(\0{0,3})([\t\r\x20-\x7e]{16,}\n)")
 
 
 def wide_encoding(head: bytes, *, final: bool = False) -> str | None:

@@ -8,12 +8,14 @@ from functools import cached_property, lru_cache
 from typing import get_args
 
 from .answer import Reporter
-from .catalogue import Catalogue, builtin_directory, load_catalogue
+from .catalogue import Catalogue
 from .correlate import Correlator, Stream
 from .errors import OptionError
 from .gate import Gate
+from .kept import keep_compiled
 from .match import LineHits, Matcher
 from .pace import Pace
+from .places import builtin_directory
 from .prepare import prepare
 from .records import Line
 from .report import Report, Update
@@ -184,6 +186,7 @@ class Session:
             for source in self._scanners:
                 self.end(source)
             self._report = self.report()
+            keep_compiled()
         return self._report
 
     def _add(self, lines: Iterable[LineHits]) -> None:
@@ -243,9 +246,6 @@ def _essence(update: Update) -> Hashable:
 
 @lru_cache(maxsize=1)
 def _builtin() -> Catalogue:
-    from .cache import cached_catalogue
+    from .stored import cached_catalogue
 
     return cached_catalogue([builtin_directory()])
-
-
-__all__ = ["Classifier", "Session", "load_catalogue"]

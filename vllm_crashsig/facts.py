@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from .lazy import lazy
 from .model import FactValue
 from .schema import PLACEHOLDER, Fact, FactType
 
@@ -13,9 +14,9 @@ _UNITS = {
     "g": 1024**3, "gb": 1024**3, "gib": 1024**3, "t": 1024**4, "tb": 1024**4, "tib": 1024**4, "ki": 1024, "mi": 1024**2,
     "gi": 1024**3, "ti": 1024**4,
 }  # fmt: skip
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+_SIZE = lazy(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _BYTES_OF = {"bytes": 1, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
-_SHELL_LITERAL = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*")
+_SHELL_LITERAL = lazy(r"[\w@%+=:,./][\w@%+=:,./-]*")
 """Text that means itself in a shell, quoted or not, and is no option."""
 _INTEGERS = {"int", "rank", "pid", "port", "exit_code"}
 SIZE_TYPES = frozenset({"bytes", "kib", "mib", "gib", "size"})

@@ -6,13 +6,14 @@ that memory stays bounded and nothing is skipped.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
 from typing import Any
+
+from .lazy import lazy
+from .nouns import dataclass
 
 MAX_LINE = 256 * 1024
 """Bytes of one line that are looked at as a whole; longer ones are cut into pieces. Also about the size of a frame: few enough
@@ -27,7 +28,7 @@ ESCAPES = (
     r"|[()*+][0-9A-Z]|[@-Z\\-_=>78c])"
 )
 """ECMA-48 control sequences."""
-_ANSI = re.compile(ESCAPES.encode())
+_ANSI = lazy(ESCAPES.encode())
 _NESTED = 4
 """Passes that take sequences out; what a pass leaves behind may join to a new one, in hostile logs only."""
 

@@ -8,7 +8,7 @@ https://intel.github.io/hyperscan/dev-reference/compilation.html#pure-literal-pa
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, get_args
 
 from .literals import NoLiteralError, required_literals
@@ -16,7 +16,8 @@ from .schema import Indicator
 
 Patterns = Sequence[tuple[int, str, bool]]
 """(index, pattern, ignore case) of each. With a negative index comes a plain literal."""
-
+Literals = Mapping[tuple[str, bool], Sequence[int]]
+"""Each literal, with whether its case counts for nothing, and the indexes that it announces."""
 
 Part = Literal["all", "rare", "frequent"]
 """Which literals to look for. Frequent ones announce nothing but patterns that ordinary lines match; all others are rare."""
@@ -78,7 +79,7 @@ class HyperscanGate:
         return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
     @classmethod
-    def load(cls, data: bytes, patterns: Patterns) -> HyperscanGate:
+    def load(cls, data: bytes, literals: Literals) -> HyperscanGate:
         """A gate from `dump`. Raises ValueError when the data is of another version or CPU, or damaged."""
         import hyperscan
 
@@ -92,15 +93,14 @@ class HyperscanGate:
             raise ValueError(f"not a usable gate database: {error}") from error
         if len(databases) not in (1, 3):
             raise ValueError("not a gate")
-        return cls(databases, literals_of(patterns).values())
+        return cls(databases, literals.values())
 
     @classmethod
-    def compile(cls, patterns: Patterns, frequent: frozenset[int] = frozenset()) -> HyperscanGate:
-        """A gate for the patterns. Raises NoLiteralError when one cannot be gated.
+    def compile(cls, literals: Literals, frequent: frozenset[int] = frozenset()) -> HyperscanGate:
+        """A gate for these literals.
 
         frequent: patterns that so many ordinary lines match that a scan may want to leave them out.
         """
-        literals = literals_of(patterns)
         parts: list[list[_Numbered]] = [[], [], []]
         for number, (literal, announced) in enumerate(literals.items()):
             parts[0].append((number, literal))
@@ -154,10 +154,15 @@ def gate_problem(pattern: str, ignore_case: bool = False) -> str | None:
     return None
 
 
-def make_gate(patterns: Patterns, frequent: frozenset[int] = frozenset()) -> HyperscanGate | None:
-    """The gate for the patterns (see `HyperscanGate.compile`), or None where Hyperscan cannot be imported."""
+def make_gate(literals: Literals, frequent: frozenset[int] = frozenset()) -> HyperscanGate | None:
+    """The gate for the literals (see `HyperscanGate.compile`), or None where Hyperscan cannot be imported."""
+    return HyperscanGate.compile(literals, frequent) if scanner_version() is not None else None
+
+
+def scanner_version() -> str | None:
+    """Which Hyperscan there is; None if there is none."""
     try:
-        import hyperscan  # noqa: F401
+        import hyperscan
     except ImportError:
         return None
-    return HyperscanGate.compile(patterns, frequent)
+    return str(getattr(hyperscan, "__version__", "?"))

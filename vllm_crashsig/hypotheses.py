@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from .catalogue import Catalogue
 from .conditions import Conditions
 from .correlate import lines_between, seconds_between
 from .crashid import fold, mask
 from .incidents import Incident
 from .model import Hit, LogLine
+from .nouns import dataclass, field
 from .report import Outcome, TrailNote
 from .schema import Fingerprint
 from .survival import outcome, same_server_works_on, segment_of

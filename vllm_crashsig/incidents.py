@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from .clocks import Ends, align
 from .correlate import Segment, Stream, Track, seconds_between
 from .documents import BESIDE, LAYERS
 from .model import FactValue, Hit, LogLine
+from .nouns import dataclass, field, replace
 
 ENDED = frozenset({"pid", "container_id"})
 """Facts of lines about the end of a process."""

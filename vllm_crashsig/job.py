@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from .model import FactValue
+from .nouns import dataclass
 from .ranks import Exit, Place, Ranks, RankState, Speaker
 
 

@@ -3,10 +3,8 @@ line first. All of this shows only where many lines are seen together."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +13,9 @@ from .envelopes.clean import visible_width
 from .envelopes.labels import TRACEBACK_LIKE
 from .envelopes.pastes import NUMBERED
 from .framing import Frame
+from .lazy import lazy
 from .nested import add_told
+from .nouns import dataclass, field
 from .records import reader_for
 from .unwrap import Unwrapper
 
@@ -43,8 +43,8 @@ FEW_STEPS = 3
 LABELLED_SHARE = 0.97
 """Share of lines that must carry a label, for it to be taken from all."""
 
-_WORD = re.compile(r"[^\W_]")
-_HUGGED = re.compile(r"\[[A-Za-z][\w.-]{1,252}\]:\S")
+_WORD = lazy(r"[^\W_]")
+_HUGGED = lazy(r"\[[A-Za-z][\w.-]{1,252}\]:\S")
 
 
 @dataclass(frozen=True, slots=True)

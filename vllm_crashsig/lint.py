@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .catalogue import TAXONOMY_FILE, Catalogue, builtin_directory, load_catalogue
+from .catalogue import Catalogue
 from .errors import CatalogueError, Location
 from .facts import parse_fact
 from .gate import gate_problem
 from .literals import required_literals
+from .load import TAXONOMY_FILE, load_catalogue
 from .patterns import FOREIGN, PatternTimeoutError, compile_pattern, search
+from .places import builtin_directory
 from .schema import Fingerprint, Indicator, capture_names, placeholders
 
 SHORT = 3

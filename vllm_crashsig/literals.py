@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from .lazy import lazy
+from .nouns import dataclass
 
 MAX_STRINGS = 48
 """How many alternatives are multiplied out before a sequence is cut."""
@@ -22,7 +24,7 @@ MAX_LENGTH = 40
 MIN_LENGTH = 2
 """Shortest literal that may stand for a pattern."""
 
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"""(?P<escape>\\(?:[pP]\{[^}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)) | (?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])
     | (?P<look>\(\?<?[=!]) | (?P<comment>\(\?\#[^)]*\)) | (?P<open>\((?:\?(?:P<\w+>|[a-zA-Z-]*:|>|<\w+>|P=\w+(?=\))))?)
     | (?P<close>\)) | (?P<anchor>[\^$]) | (?P<bar>\|) | (?P<repeat>(?:[*+?]|\{\d*,?\d*\})[?+]?) | (?P<any>\.)
@@ -37,8 +39,8 @@ COMMON = frozenset(
 )  # fmt: skip
 """Words that the prefixes of ordinary lines hold: they tell next to nothing."""
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
-_BOUNDS = re.compile(r"\{(\d*)(,?)(\d*)\}")
-_SMALL_SET = re.compile(r"\[(?P<members>(?:\\[^\w]|[^\]\\^-])+)\]")
+_BOUNDS = lazy(r"\{(\d*)(,?)(\d*)\}")
+_SMALL_SET = lazy(r"\[(?P<members>(?:\\[^\w]|[^\]\\^-])+)\]")
 
 _Strings = frozenset[str]
 

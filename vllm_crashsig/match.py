@@ -3,61 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from .catalogue import Catalogue
-from .crashid import FOLLOWERS, MARKERS
-from .envelopes.clean import SPOILERS
 from .facts import parse_fact
-from .gate import Gate, gateable
-from .literals import NoLiteralError, required_literals
+from .gate import Gate
+from .index import FOLLOWER, GATED, LAZY, UNGATED, Index, ProbeRow, index_of
 from .model import LEVELS, FactValue, Hit, LogLine
+from .nouns import dataclass, field
 from .patterns import Match, Pattern, PatternTimeoutError, compile_pattern, search
 from .quoted import quoted_parts
-from .schema import Fingerprint, Indicator
+from .schema import FAILURE_ROLES, Fingerprint
 
-SPOILED = -1
-"""Announced by the gate, beside indexes of probes, for lines with remains of colours and the like: what they say must be
-scanned again without these."""
 CLAIMING_ROLES = frozenset({"noise", "advice"})
 """A line that one of these matches is evidence for nothing else: it quotes, guesses or advises."""
 PATIENCE = 3
 """Time-outs of a pattern in a source after which it is not looked for there any more: other sources wait."""
-
-
-@dataclass(slots=True)
-class Probe:
-    """One pattern to look for; its regex is compiled when a line first needs it."""
-
-    name: str
-    pattern: str
-    ignore_case: bool = False
-    fingerprint: Fingerprint | None = None
-    indicator: Indicator | None = None
-    compiled: Pattern[str] | None = None
-    envelopes: tuple[str, ...] = ()
-    """Of which the line must have come in one; any will do if there are none."""
-    lowest: int = 0
-    """Least weight of the line's level."""
-    decisive: bool = False
-
-    def __post_init__(self) -> None:
-        """What is asked about every line that hits is worked out once."""
-        if self.fingerprint is not None and self.indicator is not None:
-            failure = self.fingerprint.is_failure
-            self.envelopes = tuple(self.indicator.envelopes)
-            self.lowest = LEVELS[self.indicator.min_level or ("warning" if failure else "debug")]
-            self.decisive = failure and self.indicator.weight == "decisive"
-
-    @property
-    def label(self) -> str:
-        """What it is called where it is told of."""
-        return f"{self.fingerprint.id if self.fingerprint else 'marker'}:{self.name}"
-
-    def search(self, text: str) -> Match[str] | None:
-        if self.compiled is None:
-            self.compiled = compile_pattern(self.pattern, self.ignore_case)
-        return search(self.compiled, text)
 
 
 @dataclass(slots=True)
@@ -81,17 +41,18 @@ class LineHits:
 class Facts(Mapping[str, FactValue]):
     """The typed captures of a hit, and what its indicator sets. Worked out when first asked for: of a flood, few are needed."""
 
-    __slots__ = ("_fingerprint", "_match", "_sets", "_values")
+    __slots__ = ("_catalogue", "_match", "_probe", "_values")
 
-    def __init__(self, fingerprint: Fingerprint, match: Match[str], sets: Mapping[str, FactValue]) -> None:
-        self._fingerprint = fingerprint
+    def __init__(self, catalogue: Catalogue, probe: ProbeRow, match: Match[str]) -> None:
+        self._catalogue = catalogue
+        self._probe = probe
         self._match = match
-        self._sets = sets
         self._values: dict[str, FactValue] | None = None
 
     def _all(self) -> dict[str, FactValue]:
         if self._values is None:
-            self._values = {**_facts(self._fingerprint, self._match), **self._sets}
+            fingerprint = self._catalogue[self._probe.fingerprint or ""]
+            self._values = {**_facts(fingerprint, self._match), **fingerprint.indicators[self._probe.name].sets}
         return self._values
 
     def __getitem__(self, name: str) -> FactValue:
@@ -110,60 +71,40 @@ class Facts(Mapping[str, FactValue]):
 class Matcher:
     """All probes of a catalogue. Immutable after construction but for lazily compiled patterns; thread-safe."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self.probes: list[Probe] = []
-        self.lazy: list[int] = []
-        """Probes that are only asked about lines where something else hit."""
-        self.ungated: list[int] = []
+    def __init__(self, catalogue: Catalogue, index: Index | None = None) -> None:
+        """index: of this catalogue, if somebody has it already."""
+        self.index = index or index_of(catalogue)
+        self.probes = self.index.probes
+        self.ungated = [i for i, p in enumerate(self.probes) if p.way == UNGATED]
         """Probes that no gate can stand in front of: asked about every line."""
-        for fingerprint in catalogue:
-            for name, indicator in fingerprint.indicators.items():
-                index = len(self.probes)
-                self.probes.append(Probe(name, indicator.pattern, indicator.ignore_case, fingerprint, indicator))
-                if not indicator.gate:
-                    self.lazy.append(index)
-                elif not gateable(indicator):
-                    self.ungated.append(index)
-        self.followers: dict[str, int] = {}
+        self.gated = [i for i, p in enumerate(self.probes) if p.way == GATED]
+        self.lazy = [i for i, p in enumerate(self.probes) if p.way == LAZY]
+        """Probes that are only asked about lines where something else hit."""
+        self.followers = {p.name: i for i, p in enumerate(self.probes) if p.way == FOLLOWER}
         """Probes of lines that mean something only after certain others, such as the last one of a traceback."""
-        for name, pattern in (*MARKERS.items(), *FOLLOWERS.items()):
-            if name in FOLLOWERS:
-                self.followers[name] = len(self.probes)
-            self.probes.append(Probe(name, pattern))
-        self.failures = frozenset(f.id for f in catalogue if f.is_failure)
-        self.progress = frozenset(i for i, p in enumerate(self.probes) if p.indicator and p.indicator.milestone == "progress")
+        self.failures = frozenset(i for i, role in catalogue.roles.items() if role in FAILURE_ROLES)
+        self.claiming = frozenset(i for i, role in catalogue.roles.items() if role in CLAIMING_ROLES)
+        self.progress = frozenset(i for i, p in enumerate(self.probes) if p.progress)
         """Probes of healthy work, of which a long log holds very many."""
         self.frequent = tuple(sorted(self.progress))
-        self.progressing = frozenset(p.fingerprint.id for i in self.progress if (p := self.probes[i]).fingerprint)
-        self.claiming = frozenset(f.id for f in catalogue if f.role in CLAIMING_ROLES)
-        self._lazy_literals = [(i, self._lower_literals(i)) for i in self.lazy]
-        self._always_likely = [i for i, literals in self._lazy_literals if not literals]
+        self.progressing = frozenset(p.fingerprint for i in self.progress if (p := self.probes[i]).fingerprint)
         self.lazy_gate: Gate | None = None
-        """Finds what the lazy probes look for in a line; without it, their literals are looked for one by one."""
+        """Finds what the lazy probes look for in a line; without it, each of them is asked."""
+        self._catalogue = catalogue
+        self._compiled: list[Pattern[str] | None] = [None] * len(self.probes)
         first: dict[tuple[str, bool], int] = {}
         self._twins = [first.setdefault((p.pattern, p.ignore_case), i) for i, p in enumerate(self.probes)]
-        aside = {*self.lazy, *self.ungated, *self.followers.values()}
-        self.gated = [i for i in range(len(self.probes)) if i not in aside]
         self.known: dict[tuple[str, str | None, tuple[str, ...], Sequence[int]], LineHits | None] = {}
         """Judgements of lines by text, level, layers and probes, for scanners to keep: one store for all, since there may be
         thousands of them."""
 
-    def _lower_literals(self, index: int) -> tuple[str, ...]:
-        """Literals, in lower case, of which a line that the probe matches holds one; none where that is not known."""
-        probe = self.probes[index]
-        try:
-            return tuple(literal.lower() for literal in required_literals(probe.pattern, probe.ignore_case))
-        except NoLiteralError:
-            return ()
-
-    def gate_patterns(self) -> list[tuple[int, str, bool]]:
-        """(index, pattern, ignore case) of what the gate looks for."""
-        spoilers = [(SPOILED, spoiler, False) for spoiler in SPOILERS]
-        return [*spoilers, *((i, self.probes[i].pattern, self.probes[i].ignore_case) for i in self.gated)]
-
-    def lazy_patterns(self) -> list[tuple[int, str, bool]]:
-        """The same for the gate of the lazy probes."""
-        return [(i, self.probes[i].pattern, self.probes[i].ignore_case) for i, literals in self._lazy_literals if literals]
+    def search(self, index: int, text: str) -> Match[str] | None:
+        """What a probe finds. Its regex is compiled when a line first needs it. Raises PatternTimeoutError."""
+        compiled = self._compiled[index]
+        if compiled is None:
+            probe = self.probes[index]
+            compiled = self._compiled[index] = compile_pattern(probe.pattern, probe.ignore_case)
+        return search(compiled, text)
 
     def judge(self, line: LogLine, candidates: Iterable[int], timeouts: list[str]) -> LineHits | None:
         """What the candidates really show on this line, or None. Time-outs are appended to ``timeouts``."""
@@ -181,16 +122,14 @@ class Matcher:
         found.only_progress = all(h.fingerprint in self.progressing for h in found.hits)
         return found if found.hits or found.markers or found.notes else None
 
-    def _likely(self, text: str) -> list[int]:
+    def _likely(self, text: str) -> Sequence[int]:
         """The lazy probes that may match a line."""
-        if self.lazy_gate is not None:
-            announced = self.lazy_gate.scan(text.encode(errors="replace"))
-            if not announced:
-                return self._always_likely
-            found = {index for _, indexes in announced for index in indexes}
-            return [i for i, literals in self._lazy_literals if i in found or not literals]
-        lower = text.lower()
-        return [i for i, literals in self._lazy_literals if not literals or any(literal in lower for literal in literals)]
+        if self.lazy_gate is None:
+            return self.lazy
+        announced = self.lazy_gate.scan(text.encode(errors="replace"))
+        if not announced:
+            return self.index.silent
+        return sorted({*self.index.silent, *(index for _, indexes in announced for index in indexes)})
 
     def _ask(self, index: int, found: LineHits, timeouts: list[str], asked: dict[int, Match[str] | None]) -> None:
         """Asks one probe. ``asked``: what patterns have answered already; fingerprints of one family share some."""
@@ -201,22 +140,22 @@ class Matcher:
             if timeouts and timeouts.count(probe.label) >= PATIENCE:
                 return
             try:
-                asked[twin] = probe.search(found.line.text)
+                asked[twin] = self.search(twin, found.line.text)
             except PatternTimeoutError:
                 timeouts.append(probe.label)
         match = asked[twin]
         if match is None:
             return
-        fingerprint, indicator, line = probe.fingerprint, probe.indicator, found.line
-        if fingerprint is None or indicator is None:
+        fingerprint, line = probe.fingerprint, found.line
+        if fingerprint is None:
             found.markers.append((probe.name, match))
         elif probe.envelopes and set(probe.envelopes).isdisjoint(line.layers):
-            found.notes.append((fingerprint.id, f"{probe.name}: not in a line of {', '.join(probe.envelopes)}"))
+            found.notes.append((fingerprint, f"{probe.name}: not in a line of {', '.join(probe.envelopes)}"))
         elif line.level and LEVELS[line.level] < probe.lowest:
-            found.notes.append((fingerprint.id, f"{probe.name}: the line is only {line.level.upper()}"))
+            found.notes.append((fingerprint, f"{probe.name}: the line is only {line.level.upper()}"))
         else:
-            facts = Facts(fingerprint, match, indicator.sets)
-            found.hits.append(Hit(fingerprint.id, probe.name, line, facts, match.span(), probe.decisive))
+            facts = Facts(self._catalogue, probe, match)
+            found.hits.append(Hit(fingerprint, probe.name, line, facts, match.span(), probe.decisive))
 
     def _drop_quoted(self, found: LineHits) -> None:
         """Leaves out what stands in quoted text of users (see `quoted`)."""

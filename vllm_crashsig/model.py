@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from .nouns import dataclass, field
 
 FactValue = str | int | float | bool
 

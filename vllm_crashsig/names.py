@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from .lazy import lazy
 from .model import FactValue
 
-_RANK_OF_FILE = re.compile(
+_RANK_OF_FILE = lazy(
     r"(?:^|[^a-z])rank[._-]?(\d{1,5})(?!\d)[^/\\]*$|[/\\]attempt_\d+[/\\](\d{1,5})[/\\]std(?:out|err)\.log", re.IGNORECASE
 )
 """``rank3.log``, and where torchrun writes: ``attempt_0/3/stderr.log``."""
-_POD_PATH = re.compile(r"/pods/[^/_]+_([^/_]+)_[^/]+/|/containers/([a-z0-9.-]+)_[a-z0-9-]+_[a-z0-9.-]+-[0-9a-f]{12,}\.log")
+_POD_PATH = lazy(r"/pods/[^/_]+_([^/_]+)_[^/]+/|/containers/([a-z0-9.-]+)_[a-z0-9-]+_[a-z0-9.-]+-[0-9a-f]{12,}\.log")
 """The kubelet's names of log files: ``/var/log/pods/<namespace>_<pod>_<uid>/..`` and
 ``/var/log/containers/<pod>_<namespace>_<container>-<id>.log``."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from .envelopes import FINAL, OUTERMOST, Peeled, peel
@@ -10,6 +9,7 @@ from .envelopes.clean import plain_text
 from .envelopes.json_document import decode_document
 from .envelopes.json_line import Fields, decode_json_line
 from .framing import clean_text
+from .lazy import lazy
 
 DEPTH = 4
 """JSON inside JSON; logs have two (Docker around a program's own)."""
@@ -20,7 +20,7 @@ _SAME = 8
 _OUTER = ("node", "container", "pod", "stream")
 """What the outermost envelope knows best; see `envelopes.base`. Times have their own rule, all else the innermost one tells."""
 
-_RECORD = re.compile(rb"\{\s*(?:[\"}]|&quot;|&#34;|\xe2\x80\x9c)")
+_RECORD = lazy(rb"\{\s*(?:[\"}]|&quot;|&#34;|\xe2\x80\x9c)")
 _QUOTED = (b"{&quot;", b"{&#34;", b"{\xe2\x80\x9c")
 _BEGINNINGS = b' \t\r"&\xe2}'
 Found = list[tuple[bytes, "Fields | None"]]

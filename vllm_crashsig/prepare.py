@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 
 from . import cache
 from .catalogue import Catalogue
-from .gate import Gate, HyperscanGate, Patterns, literals_of, make_gate
+from .gate import Gate, HyperscanGate, Literals, make_gate, scanner_version
+from .index import Index
 from .match import Matcher
 
 
 def prepare(catalogue: Catalogue) -> tuple[Matcher, Gate | None]:
     """The judge and the gate of a catalogue; no gate where Hyperscan is not installed."""
-    matcher = Matcher(catalogue)
-    try:
-        scanner = version("hyperscan")
-    except PackageNotFoundError:
+    stored = catalogue.index
+    matcher = Matcher(catalogue, Index.from_data(stored) if stored is not None else None)
+    scanner = scanner_version()
+    if scanner is None:
         return matcher, None
-    if lazy := matcher.lazy_patterns():
-        matcher.lazy_gate = _gate("lazy", scanner, lazy)
-    return matcher, _gate("gate", scanner, matcher.gate_patterns(), matcher.progress)
+    index = matcher.index
+    if index.lazy_gate:
+        matcher.lazy_gate = _gate("lazy", index.key, scanner, index.lazy_gate)
+    return matcher, _gate("gate", index.key, scanner, index.gate, matcher.progress)
 
 
-def _gate(name: str, scanner: str, patterns: Patterns, frequent: frozenset[int] = frozenset()) -> Gate | None:
+def _gate(name: str, key: str, scanner: str, literals: Literals, frequent: frozenset[int] = frozenset()) -> Gate | None:
     """A gate out of the cache, or else compiled and put there."""
-    # the literals depend on code, not only on patterns
-    key = cache.key_of(repr(literals_of(patterns)), repr(sorted(frequent)), scanner, _cpu())
+    key = cache.key_of(key, scanner, _cpu())
     if (data := cache.read(name, key)) is not None:
         try:
-            return HyperscanGate.load(data, patterns)
+            return HyperscanGate.load(data, literals)
         except (ValueError, ImportError):
             pass
-    gate = make_gate(patterns, frequent)
+    gate = make_gate(literals, frequent)
     if gate is not None:
         cache.write(name, key, gate.dump())
     return gate
@@ -42,10 +42,12 @@ def _gate(name: str, scanner: str, patterns: Patterns, frequent: frozenset[int] 
 @lru_cache(maxsize=1)
 def _cpu() -> str:
     """What a Hyperscan database is compiled for: it uses the instructions of the CPU at hand."""
-    told = [platform.machine(), platform.system()]
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            told += [line for line in file if line.startswith(("flags", "Features"))][:1]
+            head = file.read(4096)  # of the first of them
+        flags = [line for line in head.splitlines() if line.startswith(("flags", "Features"))]
+        return "\n".join([os.uname().machine, *flags[:1]])
     except OSError:
-        told.append(platform.processor())
-    return "\n".join(told)
+        import platform
+
+        return f"{platform.machine()} {platform.system()} {platform.processor()}"

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from .lazy import lazy
 from .model import FactValue
+from .nouns import dataclass
 
 Kind = Literal["api-server", "coordinator", "engine-core", "worker", "daemon"]
 
-_API = re.compile(r"(?:VLLM::)?(?:APIServer|ApiServer|api_server)(?:_(\d+))?", re.ASCII)
-_CORE = re.compile(r"(?:VLLM::)?(?:EngineCore|CoreEngine|CoreEngineProc)(?:_(?:DP)?(\d+))?", re.ASCII)
-_WORKER = re.compile(r"(?:VLLM::)?(?:Vllm)?Worker((?:_?(?:DP|PP|PCP|DCP|TP|EP)\d+(?:_|$))+)", re.ASCII)
-_INDEXED = re.compile(
-    r"(?:VllmWorker(?:Process)?-?|RayWorkerProc[ _-]?(?:rank=)?\[?|(?:RayWorkerProc )?rank=\[?)(\d+)\]?", re.ASCII
-)
-_PLAIN_WORKER = re.compile(
-    r"(?:VLLM::Worker\w*|VllmWorker(?:Process)?|Worker|Ray(?:Distributed)?Worker\w*|RayTrainWorker)", re.ASCII
-)
-_PART = re.compile(r"(DP|PP|PCP|DCP|TP|EP)(\d+)", re.ASCII)
+_API = lazy(r"(?:VLLM::)?(?:APIServer|ApiServer|api_server)(?:_(\d+))?", re.ASCII)
+_CORE = lazy(r"(?:VLLM::)?(?:EngineCore|CoreEngine|CoreEngineProc)(?:_(?:DP)?(\d+))?", re.ASCII)
+_WORKER = lazy(r"(?:VLLM::)?(?:Vllm)?Worker((?:_?(?:DP|PP|PCP|DCP|TP|EP)\d+(?:_|$))+)", re.ASCII)
+_INDEXED = lazy(r"(?:VllmWorker(?:Process)?-?|RayWorkerProc[ _-]?(?:rank=)?\[?|(?:RayWorkerProc )?rank=\[?)(\d+)\]?", re.ASCII)
+_PLAIN_WORKER = lazy(r"(?:VLLM::Worker\w*|VllmWorker(?:Process)?|Worker|Ray(?:Distributed)?Worker\w*|RayTrainWorker)", re.ASCII)
+_PART = lazy(r"(DP|PP|PCP|DCP|TP|EP)(\d+)", re.ASCII)
 _DAEMONS = frozenset({"raylet", "gcs_server", "log_monitor", "dashboard", "monitor", "dashboard_agent", "runtime_env_agent"})
 
 

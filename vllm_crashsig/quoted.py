@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .lazy import lazy
+
 _KEYS = (
     "prompt", "prompts", "messages", "content", "text", "input", "inputs", "input_value", "input_text", "query", "question",
     "documents", "document", "instructions", "output", "outputs", "output_text", "completion", "generated_text",
@@ -18,7 +20,7 @@ _KEYS = (
 """Names under which requests, answers and names chosen by users are quoted: the fields of the OpenAI API
 (vllm/entrypoints/openai/protocol), of vLLM's request log (vllm/entrypoints/logger.py) and of pydantic's errors."""
 
-_QUOTES = re.compile(
+_QUOTES = lazy(
     r"(?<![A-Za-z])(?:" + "|".join(map(re.escape, _KEYS)) + r""")\\?['"]?\ ?[:=]?\ ?(?:\[\ ?)?b?(?P<quote>\\*['"])"""
     r"""|"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\ [^"\ ?%]*[?%]"""
     r"""|HTTP/\d(?:\.\d)?"\ \d{3}\ (?:\d+|-)\ (?="(?P<rest>))"""

@@ -8,11 +8,12 @@ small record for each rank instead. It is fed by the names of facts (see `TOLD`)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
+from .lazy import lazy
 from .model import FactValue, Hit, LogLine, Scope
 from .names import pci_address, rank_of_file
+from .nouns import dataclass, field
 from .schema import Fingerprint
 
 KEPT_RANKS = 4096
@@ -48,20 +49,17 @@ groups. ``peer_ranks``: with how many others a rank is connected. ``device_*``: 
 it, and how many ranks that one counts among (``device_ranks``).
 ``ray_node_*``: identifier, address and name of a Ray node."""
 TOLD = REPORTS | RECORDS
-_GROUP_NAME = re.compile(r"\(\?P<(\w+)>", re.ASCII)
+_GROUP_NAME = lazy(r"\(\?P<(\w+)>", re.ASCII)
 DEFAULT_GROUPS = frozenset({"0", "default_pg", "#0"})
 """Names of the group that all ranks of a job share; in it a rank's number is the rank itself."""
 
 
-def tellers(fingerprints: Iterable[Fingerprint]) -> frozenset[tuple[str, str]]:
-    """Fingerprint and name of the indicators that capture or set one of the facts of `TOLD`."""
-    return frozenset(
-        (fingerprint.id, name)
-        for fingerprint in fingerprints
-        if not TOLD.isdisjoint(fingerprint.facts)
-        for name, indicator in fingerprint.indicators.items()
-        if not TOLD.isdisjoint([*indicator.sets, *(n.rstrip("0123456789") for n in _GROUP_NAME.findall(indicator.pattern))])
-    )
+def tells(fingerprint: Fingerprint, name: str) -> bool:
+    """Whether an indicator captures or sets one of the facts of `TOLD`."""
+    if TOLD.isdisjoint(fingerprint.facts):
+        return False
+    indicator = fingerprint.indicators[name]
+    return not TOLD.isdisjoint([*indicator.sets, *(n.rstrip("0123456789") for n in _GROUP_NAME.findall(indicator.pattern))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +189,7 @@ class Ranks:
             self.pids.setdefault(pid, seen)
 
     def note(self, hit: Hit) -> None:
-        """Takes what a line tells of ranks. To be called for hits of the indicators of `tellers` only."""
+        """Takes what a line tells of ranks. To be called for hits of the indicators that `tells` is true of."""
         line, rank = hit.line, hit.line.scope.rank
         if hit.decisive and line.count > 1:
             self.folded = True

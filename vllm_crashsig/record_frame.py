@@ -7,7 +7,6 @@ are told by their shapes and decoded at once.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache, cached_property
@@ -15,7 +14,8 @@ from itertools import accumulate
 
 from .envelopes.json_line import Fields
 from .framing import Frame, clean_text
-from .gate import Gate, make_gate
+from .gate import Gate, literals_of, make_gate
+from .lazy import lazy
 from .nested import Found, lay_bare
 
 MANY = 0.3
@@ -38,17 +38,17 @@ _OPEN = tuple(f"{{{space}\n" for space in ("", " ", "\t", "\r"))
 """A record that is printed over many lines begins so."""
 _LINE, _FRAME = -1, -2
 
-_ODD = re.compile(rb'\\(?:[^n"]|n[^"])')
+_ODD = lazy(rb'\\(?:[^n"]|n[^"])')
 """An escape that is no quote and no newline at the end of a text. The gate knows its literals with escaped quotes too."""
-_BREAK = re.compile(rb'\\n(?!")')
+_BREAK = lazy(rb'\\n(?!")')
 """A newline inside a text."""
-_TELLING = re.compile(rb"\\(?:/|u00|u20)")
+_TELLING = lazy(rb"\\(?:/|u00|u20)")
 """Of the escapes, those that may stand for what the gate looks for, or for what it must not see."""
-_ESCAPED = re.compile(rb"\\u(00[0-7][0-9a-fA-F]|00[aA]0|202[fF]|201[89cCdD])")
+_ESCAPED = lazy(rb"\\u(00[0-7][0-9a-fA-F]|00[aA]0|202[fF]|201[89cCdD])")
 _COMMON = ((b"\\u001b", b"\x1b"), (b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u0026", b"&"), (b"\\u0027", b"'"))
 _MARK = b"\x01"
 """Stands for an escaped backslash. JSON does not let it stand for itself."""
-_MESSAGE = re.compile(rb'"MESSAGE" ?: ?"([^"\\\n]*(?:\\.[^"\\\n]*)*)"')
+_MESSAGE = lazy(rb'"MESSAGE" ?: ?"([^"\\\n]*(?:\\.[^"\\\n]*)*)"')
 _DOCKER_END = b'\\n","stream":"'
 
 
@@ -101,7 +101,7 @@ def _suspects(text: bytes, lines: int, shapes: Gate) -> Iterator[int | None]:
 
 @cache
 def _shapes() -> Gate | None:
-    return make_gate([*((_LINE, shape, False) for shape in _SHAPES), *((_FRAME, shape, False) for shape in _OPEN)])
+    return make_gate(literals_of([*((_LINE, shape, False) for shape in _SHAPES), *((_FRAME, shape, False) for shape in _OPEN)]))
 
 
 class RecordFrame(Frame):

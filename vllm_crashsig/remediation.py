@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 
 from .facts import fill
+from .lazy import lazy
 from .model import FactValue
 from .report import RemediationInfo, StepInfo
 from .schema import Fact, Fingerprint, Step, StepIf
 
-_COMPARISON = re.compile(r"\s*(>=|<=|==|!=|>|<)?\s*(.+?)\s*$")
+_COMPARISON = lazy(r"\s*(>=|<=|==|!=|>|<)?\s*(.+?)\s*$")
 
 
 def advise(

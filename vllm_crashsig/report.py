@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from .model import FactValue
 from .schema import Risk, Severity
+from .shapes import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION = "1"
 

@@ -16,8 +16,9 @@ from .envelopes.json_line import Fields
 from .following import Following
 from .framing import Frame, Framer
 from .gate import Gate
+from .index import SPOILED
 from .layout import Layout
-from .match import SPOILED, LineHits, Matcher
+from .match import LineHits, Matcher
 from .model import Coverage, LogLine, Scope
 from .nested import add_told, inner, layers_of
 from .records import Line

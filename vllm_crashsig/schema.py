@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from .lazy import lazy
+from .shapes import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Role = Literal["root", "either", "cascade", "degraded", "advice", "noise", "context", "healthy"]
 """What a fingerprint can be in an answer.
@@ -15,6 +15,9 @@ Role = Literal["root", "either", "cascade", "degraded", "advice", "noise", "cont
 ``advice``: a hint that upstream prints, never evidence. ``noise``: harmless text that quotes failure words.
 ``context``: configuration and versions. ``healthy``: milestones of a life without failure.
 """
+
+FAILURE_ROLES = frozenset({"root", "either", "cascade", "degraded"})
+"""Roles whose hits can become a classification."""
 
 Severity = Literal["critical", "high", "medium", "low", "info"]
 Status = Literal["experimental", "test", "stable", "deprecated"]
@@ -218,9 +221,7 @@ class Fingerprint(Model):
             raise ValueError(f"a fingerprint of role {self.role} needs remediation.immediate")
         if self.status == "deprecated" and not self.successor:
             raise ValueError("a deprecated fingerprint needs a successor")
-        if self.role in ("root", "either", "cascade", "degraded") and not any(
-            i.weight == "decisive" for i in self.indicators.values()
-        ):
+        if self.is_failure and not any(i.weight == "decisive" for i in self.indicators.values()):
             raise ValueError("at least one indicator must be decisive")
         declared = set(self.facts)
         for name, indicator in self.indicators.items():
@@ -242,7 +243,7 @@ class Fingerprint(Model):
     @property
     def is_failure(self) -> bool:
         """Whether hits of this fingerprint can become a classification."""
-        return self.role in ("root", "either", "cascade", "degraded")
+        return self.role in FAILURE_ROLES
 
 
 class TaxonomyEntry(Model):
@@ -251,7 +252,7 @@ class TaxonomyEntry(Model):
     aka: list[FingerprintId] = Field(default_factory=list)
 
 
-PLACEHOLDER = re.compile(r"\{(" + NAME_PATTERN + r")(?:\|([^{}]*))?\}")
+PLACEHOLDER = lazy(r"\{(" + NAME_PATTERN + r")(?:\|([^{}]*))?\}")
 """``{fact}`` or ``{fact|words when it is unknown}`` in a step. Other braces stand for themselves."""
 
 
@@ -260,7 +261,7 @@ def placeholders(text: str) -> list[str]:
     return [m.group(1) for m in PLACEHOLDER.finditer(text)]
 
 
-_CAPTURE = re.compile(r"\(\?P<([A-Za-z_]\w*)>")
+_CAPTURE = lazy(r"\(\?P<([A-Za-z_]\w*)>")
 
 
 def capture_names(pattern: str) -> list[str]:

@@ -8,11 +8,11 @@ other ranks.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from .confidence import HIGH, begins
 from .incidents import Incident
 from .model import FactValue
+from .nouns import dataclass
 from .report import Classification, StepInfo, Verdict
 from .schema import Risk
 

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from .envelopes import peel
 from .envelopes.clean import visible_width
 from .framing import MAX_LINE, Frame
+from .lazy import lazy
 from .nested import MAX_PREFIX, begins_record, lay_bare, layers_of, may_hold_record, merged
+from .nouns import dataclass
 from .record_frame import record_frame
 from .records import Line, PrettyJson, Reader, reader_for
 
 HEAD_LINES = 25
 """Lines at the beginning of a source among which a CRI record must be, for split records to be joined."""
-_CRI = re.compile(rb"(\d{4}-\d\d-\d\dT\S+ (stdout|stderr) )([PF])(?::[^ ]*)? ?")
+_CRI = lazy(rb"(\d{4}-\d\d-\d\dT\S+ (stdout|stderr) )([PF])(?::[^ ]*)? ?")
 
-_FIRST = re.compile(rb"\S[^\n]*")
+_FIRST = lazy(rb"\S[^\n]*")
 
 
 @dataclass(slots=True)

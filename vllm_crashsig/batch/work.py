@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..api import classify_sources
-from ..cache import cached_catalogue
-from ..catalogue import builtin_directory
 from ..engine import Classifier
 from ..errors import CrashsigError
+from ..places import builtin_directory
 from ..sources import open_paths
 from ..sources.kinds import archive_of, compression_of, looks_binary
+from ..stored import cached_catalogue
 from .cases import Case
 from .row import CaseResult, encode, row_of, unreadable_row
 

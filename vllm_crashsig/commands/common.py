@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,8 +33,8 @@ def open_catalogue(directories: Sequence[str]) -> Catalogue:
     """The built-in catalogue with these folders added. Raises CatalogueErrors."""
     from pathlib import Path
 
-    from ..cache import cached_catalogue
-    from ..catalogue import builtin_directory
+    from ..places import builtin_directory
+    from ..stored import cached_catalogue
 
     return cached_catalogue([builtin_directory(), *map(Path, directories)])
 
@@ -77,6 +76,10 @@ def is_terminal(stream: Any) -> bool:
 
 def terminal_width() -> int:
     """Columns for text."""
+    if "COLUMNS" not in os.environ and not is_terminal(sys.stdout):
+        return 100
+    import shutil
+
     return min(shutil.get_terminal_size((100, 24)).columns, 120)
 
 

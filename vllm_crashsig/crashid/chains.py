@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
 from ..model import LogLine
+from ..nouns import dataclass, field, replace
 from .frames import Own, python_frames, recursive_frames
 from .lists import matcher
 from .masks import telling_words

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from ..model import LogLine, Scope
+from ..nouns import dataclass, replace
 from ..patterns import Match
 from .foreign import NamedException, Panic
 from .kernel import KernelTrace

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
+from ..lazy import lazy
 from ..model import LogLine
+from ..nouns import dataclass, field
 from ..patterns import Match
 from .frames import Own, native_frames
 from .told import HEADLINE, Told, bounded, crash_id_of
@@ -14,9 +13,9 @@ MAX_SYMBOLS = 60
 MAX_CAUSES = 16
 """What is kept of one exception."""
 
-_MANAGED = re.compile(r"\$\$.*|(?<=\$)\d+|\$(?=\d)|(?<=Accessor)\d+|^[\w.@]+/(?=[a-z])")
+_MANAGED = lazy(r"\$\$.*|(?<=\$)\d+|\$(?=\d)|(?<=Accessor)\d+|^[\w.@]+/(?=[a-z])")
 """What changes in functions of Java: numbers of lambdas and proxies; and the module before them."""
-_GO = re.compile(r"(?:\.func\d+)(?:\.\d+)*$|\[\.\.\.\]|[()*]")
+_GO = lazy(r"(?:\.func\d+)(?:\.\d+)*$|\[\.\.\.\]|[()*]")
 """Closures, type parameters and receivers in functions of Go."""
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from ..lazy import lazy
+from ..nouns import dataclass
 from .lists import below, matcher, names
 from .masks import function_of
 
@@ -34,15 +35,15 @@ class Module:
     """What counts of it: its name, so that installation paths and moved folders do not."""
 
 
-_GENERATED = re.compile(
+_GENERATED = lazy(
     r"/torchinductor_|/inductor_cache/|/torch_compile_cache/|/\.triton/|/triton_cache/|/torch_extensions/|/ipykernel_"
     r"|^(?:tmp[a-z0-9_]{8}|\d+|[0-9a-f]{16,})$"
 )
-_STANDARD = re.compile(r"/lib(?:64)?/(?:python|pypy)\d[^/]*/(.+)$|^[A-Za-z]:.*/[Ll]ib/(.+)$|/python\d+\.zip/(.+)$")
-_PACKAGED = re.compile(
+_STANDARD = lazy(r"/lib(?:64)?/(?:python|pypy)\d[^/]*/(.+)$|^[A-Za-z]:.*/[Ll]ib/(.+)$|/python\d+\.zip/(.+)$")
+_PACKAGED = lazy(
     r"^.*/(?:site|dist)-packages/(?:[^/]+\.egg/)?|^.*/_ray_pkg_\w+/|^.*/working_dir_files/[^/]+/|^.*/py_modules_files/[^/]+/"
 )
-_SUFFIX = re.compile(r"\.(?:pyc?|pyx|pxi|pyd|so)$|\.cpython-[\w-]+\.so$")
+_SUFFIX = lazy(r"\.(?:pyc?|pyx|pxi|pyd|so)$|\.cpython-[\w-]+\.so$")
 
 
 @lru_cache(maxsize=4096)
@@ -110,8 +111,8 @@ def _unreal(file: str) -> Module:
     return Module(name, part, name)
 
 
-_RESUMED = re.compile(r"^torch_dynamo_resume_in_(\w+?)_at_\d+$")
-_NUMBER = re.compile(r"\d+")
+_RESUMED = lazy(r"^torch_dynamo_resume_in_(\w+?)_at_\d+$")
+_NUMBER = lazy(r"\d+")
 
 
 def _function(name: str, module: Module) -> str:
@@ -171,7 +172,7 @@ def recursive_frames(stack: Sequence[tuple[str, str]]) -> Own:
     return Own(tuple(sorted(told.frames)), tuple(sorted(told.tokens)), told.at, told.weak)
 
 
-_DRIVER = re.compile(r"^_nv\d+rm$")
+_DRIVER = lazy(r"^_nv\d+rm$")
 """Functions of NVIDIA's closed driver, numbered anew in each version."""
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from ..model import LogLine
+from ..nouns import dataclass, field
 from ..patterns import Match
 from .frames import Own, native_frames
 from .told import HEADLINE, Told, bounded, crash_id_of

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from ..lazy import lazy
+
 LISTS = Path(__file__).with_name("lists.txt")
 
 
@@ -32,10 +34,10 @@ def names(section: str) -> frozenset[str]:
 @lru_cache(maxsize=32)
 def matcher(section: str) -> re.Pattern[str]:
     """A pattern for ``fullmatch`` with the names of a section of regular expressions."""
-    return re.compile("|".join(f"(?:{entry})" for entry in sections()[section]))
+    return lazy("|".join(f"(?:{entry})" for entry in sections()[section]))
 
 
 @lru_cache(maxsize=32)
 def below(section: str) -> re.Pattern[str]:
     """A pattern for ``match`` with the module paths of a section of files: those modules, and what is in them."""
-    return re.compile(rf"(?:{'|'.join(map(re.escape, sections()[section]))})(?=[/. >-]|$)")
+    return lazy(rf"(?:{'|'.join(map(re.escape, sections()[section]))})(?=[/. >-]|$)")

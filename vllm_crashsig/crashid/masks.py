@@ -5,24 +5,25 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ..lazy import lazy
 from .lists import matcher
 
 MESSAGE = 200
 """Characters of a masked message that count: what comes later is lists and dumps."""
 
-_ADDRESS = (re.compile(r"0x[0-9a-fA-F]+"), "<addr>")
+_ADDRESS = (lazy(r"0x[0-9a-fA-F]+"), "<addr>")
 _MASKS = (
     _ADDRESS,
-    (re.compile(r"(?:/[\w.@+-]+){2,}"), "<path>"),
-    (re.compile(r"\b[0-9a-fA-F]{12,}\b"), "<hex>"),
-    (re.compile(r"\d+(?:\.\d+)*"), "<n>"),
-    (re.compile(r"\s+"), " "),
+    (lazy(r"(?:/[\w.@+-]+){2,}"), "<path>"),
+    (lazy(r"\b[0-9a-fA-F]{12,}\b"), "<hex>"),
+    (lazy(r"\d+(?:\.\d+)*"), "<n>"),
+    (lazy(r"\s+"), " "),
 )
-_QUOTED = re.compile(r"(?<!\w)'(?:[^'\\]|\\.){0,400}'(?!\w)|\"(?:[^\"\\]|\\.){0,400}\"|`[^`]{0,400}`")
-_PLAIN_NAME = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*")
+_QUOTED = lazy(r"(?<!\w)'(?:[^'\\]|\\.){0,400}'(?!\w)|\"(?:[^\"\\]|\\.){0,400}\"|`[^`]{0,400}`")
+_PLAIN_NAME = lazy(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*")
 _SOURCE = r"[\w-]+\.(?:py|pyx|pxi|c|cc|cpp|cu|cuh|h|hpp|rs|go|java|js)"
 _MESSAGE_MASKS = tuple(
-    (re.compile(pattern), placeholder)
+    (lazy(pattern), placeholder)
     for pattern, placeholder in (
         (r"\s+", " "),
         (r"\{[^{}]{0,200}['\"\d][^{}]{0,200}\}", "<value>"),
@@ -89,13 +90,13 @@ def telling_words(message: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(m.group(0) for m in matcher("telling-words").finditer(message[: 4 * MESSAGE])))
 
 
-_OPERATOR = re.compile(r"operator\s*(?:<<|>>|<=|>=|<|>|->\*?|\(\))")
-_LAMBDA = re.compile(r"(?:::)?(?:\{lambda\(.*?\)#\d+\}|\{\{closure\}\}|\{closure#\d+\}|\$_\d+)")
-_DECORATION = re.compile(
+_OPERATOR = lazy(r"operator\s*(?:<<|>>|<=|>=|<|>|->\*?|\(\))")
+_LAMBDA = lazy(r"(?:::)?(?:\{lambda\(.*?\)#\d+\}|\{\{closure\}\}|\{closure#\d+\}|\$_\d+)")
+_DECORATION = lazy(
     r"\s*\[clone[^\]]*\]|\[abi:\w+\]|(?:\.(?:isra|constprop|part|cold|lto_priv|localalias)(?:\.\d+)?)+|::h[0-9a-f]{16}$"
     r"|@plt|@@?[A-Z]\w+_[\d.]+$| ?\+ ?(?:0x)?[0-9a-f]+(?:/0x[0-9a-f]+)?$| const\b|\blts_\d+::|\b__1::|\b__cxx11::"
 )
-_INNERMOST = re.compile(r"\((?!anonymous namespace\))[^()]*\)|<[^<>]*>")
+_INNERMOST = lazy(r"\((?!anonymous namespace\))[^()]*\)|<[^<>]*>")
 
 
 def function_of(symbol: str) -> str:

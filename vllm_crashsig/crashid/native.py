@@ -6,9 +6,8 @@ Such lines are joined, and the most telling one gives the id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from ..model import LogLine
+from ..nouns import dataclass, field
 from ..patterns import Match
 from .frames import Own, native_frames, python_frames
 from .masks import function_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 from itertools import pairwise
 
 from ..model import LogLine
+from ..nouns import replace
 from ..patterns import Match
 from .chains import MAX_FRAMES, Link, Raised, Traceback, tell_chain, tell_group
 from .lists import matcher

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ..model import LogLine
+from ..nouns import dataclass, field, replace
 from .masks import message_class
 
 TEXT_LIMIT = 2000

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-SERVES = re.compile(
+from ..lazy import lazy
+from ..nouns import dataclass
+
+SERVES = lazy(
     r"vllm|sglang|\bray\b|raylet|text-generation|openai|huggingface|tensorrt|\bgpu\b|nvidia|rocm|\bhpu\b"
     r"|(?:^|[-_/. ])(?:ray|llm|tgi|tei|nim|lmdeploy|triton(?:server)?|kserve|deepspeed|torchrun|mlc|llama|qwen|mi[sx]tral"
     r"|deepseek|gemma|inference)(?:[-_/:. \d]|$)",
     re.IGNORECASE,
 )
 """What names, images and commands of model servers hold. Only chooses between the containers of one document."""
-GPUS = re.compile(
+GPUS = lazy(
     r"(?:nvidia|amd|intel|habana|huawei|aws|google)\S{0,10}\.com/\S*(?:gpu|gaudi|ascend|neuron|tpu|xpu|mig)", re.IGNORECASE
 )
 """Resources of Kubernetes that are accelerators."""

@@ -5,18 +5,18 @@ Source: kubernetes staging/src/k8s.io/kubectl/pkg/describe/describe.go (describe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ..envelopes.base import month_number, seconds_of
+from ..lazy import lazy
 from .about import GPUS, About, speaks_of_serving
 
-_SECTION = re.compile(r"([A-Z][A-Za-z -]*):(?:\s+(.*))?$")
-_CONTAINER = re.compile(r"  ([a-z0-9][a-z0-9.-]*):\s*$")
-_STATE = re.compile(r"    (Last )?State:\s")
-_FINISHED = re.compile(r"\s+Finished:\s+(.*)")
-_DATE = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})\s*$")
-_NAMING = re.compile(r"    (?:  \S|(?:Image|Args|Command):)")
+_SECTION = lazy(r"([A-Z][A-Za-z -]*):(?:\s+(.*))?$")
+_CONTAINER = lazy(r"  ([a-z0-9][a-z0-9.-]*):\s*$")
+_STATE = lazy(r"    (Last )?State:\s")
+_FINISHED = lazy(r"\s+Finished:\s+(.*)")
+_DATE = lazy(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})\s*$")
+_NAMING = lazy(r"    (?:  \S|(?:Image|Args|Command):)")
 """Lines of a container that may tell what it runs: its image, and arguments one below the other."""
 _GROUPS = {"Containers": False, "Init Containers": True, "Ephemeral Containers": False}
 """Sections of containers, and whether the others wait for them."""

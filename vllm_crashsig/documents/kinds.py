@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from ..lazy import lazy
+from ..nouns import dataclass
 from ..records import Line
 from .about import BESIDE, About, left_out
 from .describe import read_describe
@@ -29,8 +29,8 @@ _JSON_KEYS = (
     (b'"Id"', b'"State"'), (b'"ExitCode"', b'"FinishedAt"'), (b'"apiVersion"', b'"kind"'), (b'"status"', b'"finishedAt"'),
 )  # fmt: skip
 """Keys that together make JSON worth a closer look."""
-_YAML = re.compile(rb"(?m)^apiVersion: (?:events\.k8s\.io/)?v1\s*$")
-_DESCRIBE = re.compile(rb"(?m)^Name: {1,30}\S+\s*\n(?:.*\n){0,3}?(?:Namespace: |Roles: )")
+_YAML = lazy(rb"(?m)^apiVersion: (?:events\.k8s\.io/)?v1\s*$")
+_DESCRIBE = lazy(rb"(?m)^Name: {1,30}\S+\s*\n(?:.*\n){0,3}?(?:Namespace: |Roles: )")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,27 @@ import re
 from collections.abc import Sequence
 
 from ..envelopes.json_values import read_time
+from ..lazy import lazy
 from .about import About, speaks_of_serving
 
 _KINDS = {
-    "docker-ps": re.compile(r"CONTAINER ID\s+IMAGE\s+COMMAND\s+CREATED\s+STATUS\s+PORTS\s+NAMES\b"),
-    "docker-events": re.compile(
+    "docker-ps": lazy(r"CONTAINER ID\s+IMAGE\s+COMMAND\s+CREATED\s+STATUS\s+PORTS\s+NAMES\b"),
+    "docker-events": lazy(
         r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (container|image|network|volume|daemon|plugin) "
         r"[\w:-]+(?: .{0,40})? \w+ \("
     ),
-    "docker-events-json": re.compile(
+    "docker-events-json": lazy(
         r'\{(?:"status":"[^"]+","id":"[^"]+",(?:"from":"[^"]*",)?)?"Type":"\w+","Action":"[^"]+","Actor":\{'
     ),
-    "kubectl-pods": re.compile(r"(?:NAMESPACE\s+)?NAME\s+READY\s+STATUS\s+RESTARTS\s+AGE\b"),
-    "kubectl-events": re.compile(r"(?:NAMESPACE\s+)?LAST SEEN\s+(?:TYPE\s+REASON\s+OBJECT|FIRST SEEN|COUNT)\b.*\bMESSAGE\b"),
+    "kubectl-pods": lazy(r"(?:NAMESPACE\s+)?NAME\s+READY\s+STATUS\s+RESTARTS\s+AGE\b"),
+    "kubectl-events": lazy(r"(?:NAMESPACE\s+)?LAST SEEN\s+(?:TYPE\s+REASON\s+OBJECT|FIRST SEEN|COUNT)\b.*\bMESSAGE\b"),
 }
 """What the first line of each looks like."""
 LISTINGS = frozenset(_KINDS)
 """The kinds of listings, which are also the layers of their lines."""
-_OBJECT = re.compile(r"\s(pod|node)/([\w.-]+)\s", re.IGNORECASE)
-_EVENT_NAME = re.compile(r"[(, ]name=([\w.-]+)")
-_EVENT_IMAGE = re.compile(r"[(, ]image=([^,)]+)")
+_OBJECT = lazy(r"\s(pod|node)/([\w.-]+)\s", re.IGNORECASE)
+_EVENT_NAME = lazy(r"[(, ]name=([\w.-]+)")
+_EVENT_IMAGE = lazy(r"[(, ]image=([^,)]+)")
 
 
 def listing_kind(head: str) -> str | None:

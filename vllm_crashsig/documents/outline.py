@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ..lazy import lazy
+from ..nouns import dataclass
 
 Path = tuple[str | int, ...]
 
@@ -17,9 +18,9 @@ class Place:
     value: str | None = None
 
 
-_JSON_LINE = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"\s*:\s*)?(.*?)\s*,?\s*$')
-_YAML_KEY = re.compile(r"""("[^"]*"|'[^']*'|[^\s:#'"&*!|>{}\[\]][^:]*?):(?:\s+(.*))?$""")
-_BLOCK = re.compile(r"[|>][+-]?\d?[+-]?$")
+_JSON_LINE = lazy(r'\s*(?:"((?:[^"\\]|\\.)*)"\s*:\s*)?(.*?)\s*,?\s*$')
+_YAML_KEY = lazy(r"""("[^"]*"|'[^']*'|[^\s:#'"&*!|>{}\[\]][^:]*?):(?:\s+(.*))?$""")
+_BLOCK = lazy(r"[|>][+-]?\d?[+-]?$")
 
 
 @dataclass(slots=True)

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from typing import Literal, Protocol
+
+from ..nouns import dataclass, field
 
 Level = Literal["debug", "info", "warning", "error", "critical"]
 Stream = Literal["stdout", "stderr"]

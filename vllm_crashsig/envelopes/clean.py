@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 
 from ..framing import ESCAPES
+from ..lazy import lazy
 
-_ESCAPES = re.compile(ESCAPES)
+_ESCAPES = lazy(ESCAPES)
 
 _CODES = (0, 1, 2, 3, 4, 7, 9, 22, 23, 24, 27, 29, 39, 49, *range(30, 38), *range(40, 48), *range(90, 98), *range(100, 108))
 """Colours and styles that programs set in logs (ECMA-48 SGR)."""
@@ -22,11 +23,11 @@ _LOST = rf"(?:{_SGR}(?!\])|\[m(?=\[K))(?:\[K)?"
 """Colours whose escape byte was lost altogether, as in logs pasted into issues: ``[1;36m(EngineCore_DP0 pid=1)[0;0m``, or
 grep's ``[01;31m[K``. ``[2m]`` is a duration of PromQL."""
 
-_MARKED = re.compile(rf"(?:{_PRINTED}|{_LOST})+")
+_MARKED = lazy(rf"(?:{_PRINTED}|{_LOST})+")
 
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#34;": '"', "&#39;": "'", "&#x27;": "'", "&apos;": "'", "&nbsp;": " ",
              "&#x2F;": "/", "&#124;": "|", "&amp;": "&"}  # fmt: skip
-_ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
+_ENTITY = lazy("|".join(map(re.escape, _ENTITIES)))
 _TYPOGRAPHIC = {"\u00a0": " ", "\u202f": " ", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
 """What chats, mail programs and word processors make of spaces and quotes."""
 _TYPED = str.maketrans(_TYPOGRAPHIC)
@@ -88,7 +89,7 @@ def last_state(text: str) -> tuple[str, str]:
     return segments[0], ""
 
 
-_BAR = re.compile(r"(?:it/s|s/it|B/s)(?:, [^\]]{0,200})?\]")
+_BAR = lazy(r"(?:it/s|s/it|B/s)(?:, [^\]]{0,200})?\]")
 
 
 def glued_log(text: str) -> int:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import CLOCK, DAY, FRACTION, ZONE, Peeled, Prefix, set_iso
 from .json_values import read_time
 
-_CONTAINER_LOG = re.compile(
+_CONTAINER_LOG = lazy(
     r"containers\.([a-z0-9][a-z0-9.-]{0,252})_([a-z0-9-]{1,63})_([a-z0-9][a-z0-9.-]{0,62}?)-[0-9a-f]{64}\.log"
 )
 
@@ -29,9 +30,7 @@ def _github(match: re.Match[str], peeled: Peeled) -> None:
     set_iso(peeled, *match.groups()[1:])
 
 
-GITHUB_VIEW = Prefix(
-    "github", re.compile(rf"([^\t]{{1,120}})\t[^\t]{{1,200}}\t\ufeff?{DAY}T{CLOCK}{FRACTION}{ZONE}(?: |$)"), _github
-)
+GITHUB_VIEW = Prefix("github", lazy(rf"([^\t]{{1,120}})\t[^\t]{{1,200}}\t\ufeff?{DAY}T{CLOCK}{FRACTION}{ZONE}(?: |$)"), _github)
 """``job<TAB>step<TAB>2026-11-30T19:41:58.1234567Z text``: gh run view --log. The component is the job."""
 
 
@@ -40,7 +39,7 @@ def _gitlab(match: re.Match[str], peeled: Peeled) -> None:
     peeled.set_stream("stderr" if match.group(5) == "E" else "stdout")
 
 
-GITLAB = Prefix("gitlab", re.compile(rf"{DAY}T{CLOCK}{FRACTION}{ZONE} [0-9a-f]{{2}}([OE])[ +]", re.ASCII), _gitlab)
+GITLAB = Prefix("gitlab", lazy(rf"{DAY}T{CLOCK}{FRACTION}{ZONE} [0-9a-f]{{2}}([OE])[ +]", re.ASCII), _gitlab)
 """``2026-11-30T19:41:58.123456Z 01E text``: GitLab's job logs with FF_TIMESTAMPS, the default since 17."""
 
 
@@ -48,13 +47,13 @@ def _grafana(match: re.Match[str], peeled: Peeled) -> None:
     set_iso(peeled, *match.groups())
 
 
-GRAFANA = Prefix("grafana", re.compile(rf"\d{{13}}\t{DAY}T{CLOCK}{FRACTION}{ZONE}\t", re.ASCII), _grafana)
+GRAFANA = Prefix("grafana", lazy(rf"\d{{13}}\t{DAY}T{CLOCK}{FRACTION}{ZONE}\t", re.ASCII), _grafana)
 """``1796067718250<TAB>2026-11-30T19:41:58.250Z<TAB>text``: Explore's TXT download."""
 
-GRAFANA_OLD = Prefix("grafana", re.compile(rf"{DAY} {CLOCK}{FRACTION}{ZONE}?\t", re.ASCII), _grafana)
+GRAFANA_OLD = Prefix("grafana", lazy(rf"{DAY} {CLOCK}{FRACTION}{ZONE}?\t", re.ASCII), _grafana)
 """``2026-11-30 19:41:58.250<TAB>text``: the same before Grafana 10."""
 
-_LABEL = re.compile(r"([a-z_]\w{0,63})=\"([^\"]{0,256})\"", re.ASCII)
+_LABEL = lazy(r"([a-z_]\w{0,63})=\"([^\"]{0,256})\"", re.ASCII)
 
 
 def _loki(match: re.Match[str], peeled: Peeled) -> None:
@@ -69,7 +68,7 @@ def _loki(match: re.Match[str], peeled: Peeled) -> None:
 
 LOKI = Prefix(
     "loki",
-    re.compile(r"\{[a-z_]\w{0,63}=\"[^\"]{0,256}\"(?:, ?[a-z_]\w{0,63}=\"[^\"]{0,256}\"){0,40}\} +", re.ASCII),
+    lazy(r"\{[a-z_]\w{0,63}=\"[^\"]{0,256}\"(?:, ?[a-z_]\w{0,63}=\"[^\"]{0,256}\"){0,40}\} +", re.ASCII),
     _loki,
 )
 """``{app="vllm", pod="vllm-0"} text`` behind a time stamp: logcli query."""
@@ -85,7 +84,7 @@ def _tail(match: re.Match[str], peeled: Peeled) -> None:
 
 AWS_TAIL = Prefix(
     "cloudwatch",
-    re.compile(
+    lazy(
         rf"{DAY}T{CLOCK}{FRACTION}(\+00:00) "
         r"([\w.-]{1,128}/[\w.-]{1,128}/[0-9a-f]{12,36}|i-[0-9a-f]{8,17}|([\w.-]{1,128})-\w+\.var\.log\.\S{1,400}\.log) ",
         re.ASCII,
@@ -102,8 +101,8 @@ class AwsText:
 
     __slots__ = ()
     name = "cloudwatch"
-    pattern = re.compile(r"EVENTS\t(?:\d{40,80}\t\d{13}\t([^\t]{1,512})|\d{13})\t", re.ASCII)
-    end = re.compile(r"\t(\d{13})$", re.ASCII)
+    pattern = lazy(r"EVENTS\t(?:\d{40,80}\t\d{13}\t([^\t]{1,512})|\d{13})\t", re.ASCII)
+    end = lazy(r"\t(\d{13})$", re.ASCII)
 
     def peel(self, peeled: Peeled) -> bool:
         match, end = self.pattern.match(peeled.text), self.end.search(peeled.text)
@@ -128,11 +127,9 @@ class FluentBit:
 
     __slots__ = ()
     name = "fluent-bit"
-    pattern = re.compile(
-        r"\[\d{1,9}\] (\S{1,500}): \[(?:\[(\d{9,11}\.\d{1,9}), \{\}\]|(\d{9,11}\.\d{1,9})), \{(?=\")", re.ASCII
-    )
-    text = re.compile(r"\"(?:log|message|MESSAGE|msg)\"=>\"(.*?)(?:\\n)?\"(?:, \"[\w@./-]{1,100}\"=>|\}\]?\s*$)", re.ASCII)
-    stream = re.compile(r"\"stream\"=>\"(stdout|stderr)\"")
+    pattern = lazy(r"\[\d{1,9}\] (\S{1,500}): \[(?:\[(\d{9,11}\.\d{1,9}), \{\}\]|(\d{9,11}\.\d{1,9})), \{(?=\")", re.ASCII)
+    text = lazy(r"\"(?:log|message|MESSAGE|msg)\"=>\"(.*?)(?:\\n)?\"(?:, \"[\w@./-]{1,100}\"=>|\}\]?\s*$)", re.ASCII)
+    stream = lazy(r"\"stream\"=>\"(stdout|stderr)\"")
 
     def peel(self, peeled: Peeled) -> bool:
         match = self.pattern.match(peeled.text)
@@ -162,8 +159,8 @@ def _fluentd(match: re.Match[str], peeled: Peeled) -> None:
 
 
 _TAG = r"([\w.*/-]{1,400})"
-FLUENTD_FILE = Prefix("fluentd", re.compile(rf"{DAY}T{CLOCK}{FRACTION}{ZONE}\t{_TAG}\t(?=\{{\")", re.ASCII), _fluentd)
+FLUENTD_FILE = Prefix("fluentd", lazy(rf"{DAY}T{CLOCK}{FRACTION}{ZONE}\t{_TAG}\t(?=\{{\")", re.ASCII), _fluentd)
 """``2026-11-30T19:41:58+00:00<TAB>kube.vllm<TAB>{"log":..}``: fluentd's file output."""
 
-FLUENTD_STDOUT = Prefix("fluentd", re.compile(rf"{DAY} {CLOCK}{FRACTION} {ZONE} {_TAG}: (?=\{{\")", re.ASCII), _fluentd)
+FLUENTD_STDOUT = Prefix("fluentd", lazy(rf"{DAY} {CLOCK}{FRACTION} {ZONE} {_TAG}: (?=\{{\")", re.ASCII), _fluentd)
 """``2026-11-30 19:41:58.250000000 +0000 kube.vllm: {"log":..}``: its standard output."""

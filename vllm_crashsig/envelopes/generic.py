@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import CLOCK, DAY, FRACTION, LEVEL_WORD, ZONE, Peeled, Prefix, seconds_of, set_iso
 
 _STAMP = rf"{DAY}[T ]{CLOCK}{FRACTION}(?: ?{ZONE})?"
@@ -24,7 +25,7 @@ def _stamped(match: re.Match[str], peeled: Peeled) -> None:
 
 DASHED = Prefix(
     "python-log",
-    re.compile(
+    lazy(
         rf"{_STAMP} - (?:[^\s]{{1,120}} - )?({LEVEL_WORD})(?: - |: )(?:{_PLACE} - )?(?:(?:{_LOGGER}|{_PLACE})(?:: | - +))?",
         re.ASCII,
     ),
@@ -34,14 +35,14 @@ DASHED = Prefix(
 
 LOGURU = Prefix(
     "loguru",
-    re.compile(rf"{_STAMP} \| ({LEVEL_WORD}) *\| (?:[\w.<>/-]{{1,160}}:[\w<>.]{{1,80}}:\d{{1,6}} - )?", re.ASCII),
+    lazy(rf"{_STAMP} \| ({LEVEL_WORD}) *\| (?:[\w.<>/-]{{1,160}}:[\w<>.]{{1,80}}:\d{{1,6}} - )?", re.ASCII),
     _stamped,
 )
 """``2026-11-30 12:00:00.123 | ERROR    | mod:fn:12 - text``: loguru's default format (loguru/_defaults.py)."""
 
 SPACED = Prefix(
     "python-log",
-    re.compile(
+    lazy(
         rf"{_STAMP}:? +(?!{LEVEL_WORD}(?::  |:? [\[\w./-]*\d[\[\w./:-]*(?:\] | --| \d\d:\d\d)))"
         rf"\[?({LEVEL_WORD}) *\]?:? +(?:\[?(?:{_LOGGER}|{_PLACE}|{_LOGGER}:\d{{1,6}})\]?(?:: | - +| -- |(?<=\]) ))?",
         re.ASCII,
@@ -51,7 +52,7 @@ SPACED = Prefix(
 """``2026-11-30 12:00:00,123 ERROR name: text`` and ``.. [ERROR] name: text``. Where a time stamp of the transport stands before
 a header of vLLM, Ray or uvicorn, it must not swallow that header's level."""
 
-TIME = Prefix("timestamp", re.compile(rf"{_STAMP}:?()(?: +- +| )", re.ASCII), _stamped)
+TIME = Prefix("timestamp", lazy(rf"{_STAMP}:?()(?: +- +| )", re.ASCII), _stamped)
 """``2026-11-30 12:00:00.123 text``."""
 
 
@@ -65,7 +66,7 @@ def _bracketed(match: re.Match[str], peeled: Peeled) -> None:
 
 BRACKET_LEVEL = Prefix(
     "python-log",
-    re.compile(
+    lazy(
         rf"\[{_STAMP}\] ?(?:\[(\d{{1,10}})\] ?)?"
         rf"(?:\[({LEVEL_WORD}) *\] ?(?:\[[\w./<>-]{{1,160}}:\d{{1,6}}(?::\w+)?\] ?|{_LOGGER}: )?"
         rf"|{_LOGGER}: \[({LEVEL_WORD})\] )",
@@ -88,7 +89,7 @@ def _bracket_time(match: re.Match[str], peeled: Peeled) -> None:
 
 BRACKET_TIME = Prefix(
     "timestamp",
-    re.compile(rf"\[{_STAMP}((?: (?:DP|PP|TP|EP|ATTN_?TP|MOE_?EP|CP)\d{{1,5}}){{1,6}})?\](?: |$)", re.ASCII),
+    lazy(rf"\[{_STAMP}((?: (?:DP|PP|TP|EP|ATTN_?TP|MOE_?EP|CP)\d{{1,5}}){{1,6}})?\](?: |$)", re.ASCII),
     _bracket_time,
 )
 """``[2026-11-30 12:00:00] text`` (NCCL, Slurm, Megatron) and SGLang's ``[2026-11-30 12:00:00 DP0 TP3] text``
@@ -104,7 +105,7 @@ def _level_first(match: re.Match[str], peeled: Peeled) -> None:
 
 LEVEL_TIME = Prefix(
     "python-log",
-    re.compile(rf"({LEVEL_WORD}):? {_STAMP}:? (?:(?:{_LOGGER}(?::\d{{1,6}})?|{_PLACE})(?:: | - ))?", re.ASCII),
+    lazy(rf"({LEVEL_WORD}):? {_STAMP}:? (?:(?:{_LOGGER}(?::\d{{1,6}})?|{_PLACE})(?:: | - ))?", re.ASCII),
     _level_first,
 )
 """``DEBUG 2026-11-30 12:00:00,123 instructlab.eval:29: text``."""
@@ -114,7 +115,7 @@ def _level_name(match: re.Match[str], peeled: Peeled) -> None:
     peeled.set_level(match.group(1))
 
 
-LEVEL_NAME = Prefix("python-log", re.compile(rf"({LEVEL_WORD}):(?:{_LOGGER}|[a-z_]\w*):(?=[^:])", re.ASCII), _level_name)
+LEVEL_NAME = Prefix("python-log", lazy(rf"({LEVEL_WORD}):(?:{_LOGGER}|[a-z_]\w*):(?=[^:])", re.ASCII), _level_name)
 """``ERROR:torch.distributed.run:text``: logging.BASIC_FORMAT."""
 
 
@@ -129,9 +130,7 @@ def _piped(match: re.Match[str], peeled: Peeled) -> None:
 
 PIPED = Prefix(
     "python-log",
-    re.compile(
-        rf"\[({LEVEL_WORD})\|(?:{_STAMP}\] [\w.]{{1,120}}:\d{{1,6}}|[\w./-]{{1,120}}:\d{{1,6}}\] {_STAMP}) >> ?", re.ASCII
-    ),
+    lazy(rf"\[({LEVEL_WORD})\|(?:{_STAMP}\] [\w.]{{1,120}}:\d{{1,6}}|[\w./-]{{1,120}}:\d{{1,6}}\] {_STAMP}) >> ?", re.ASCII),
     _piped,
 )
 """``[INFO|trainer.py:12] 2026-11-30 12:00:00,123 >> text`` (transformers), ``[INFO|2026-11-30 12:00:00] name:410 >> text``."""
@@ -145,7 +144,7 @@ def _american(match: re.Match[str], peeled: Peeled) -> None:
 
 AMERICAN = Prefix(
     "python-log",
-    re.compile(
+    lazy(
         rf"\[?([01]\d)/([0-3]\d)/(\d{{4}})[- ]{CLOCK}"
         rf"(?: - ({LEVEL_WORD}) - [\w.]{{1,120}} - {{1,3}}|\] \[TRT-LLM\] \[([A-Z])\] )",
         re.ASCII,

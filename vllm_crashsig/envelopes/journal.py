@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import CLOCK, DAY, FRACTION, SEVERITIES, ZONE, Clock, Peeled, Prefix, month_number, nominal_seconds, set_iso
 from .kernel import strip_boot_stamp
 
@@ -15,7 +16,7 @@ _IDENT = r"(?:(?!\d{4}-\d\d-)([\w.:-]{0,252}\w) )?([^\s:\[\]<>\"'=]{1,128}?)(?:\
 """``host identifier[pid]: ``; the host is missing with --no-hostname, the pid for the kernel and for logger(1)."""
 
 _PRI = r"(?:<(\d{1,3})>)?"
-_CONTAINER_ID = re.compile(r"[0-9a-f]{12}(?:[0-9a-f]{52})?")
+_CONTAINER_ID = lazy(r"[0-9a-f]{12}(?:[0-9a-f]{52})?")
 _DAEMONS = frozenset(
     (
         "kernel",
@@ -85,7 +86,7 @@ class Short(_Journal):
     or without its ``<PRI>``. Localised month names are known. The month must be one, else nothing is peeled."""
 
     __slots__ = ()
-    pattern = re.compile(rf"{_PRI}([^\W\d_]{{3,5}})\.? {{1,2}}(\d{{1,2}}) {CLOCK}{FRACTION} {_IDENT}")
+    pattern = lazy(rf"{_PRI}([^\W\d_]{{3,5}})\.? {{1,2}}(\d{{1,2}}) {CLOCK}{FRACTION} {_IDENT}")
 
     def peel(self, peeled: Peeled) -> bool:
         match = self.pattern.match(peeled.text)
@@ -108,7 +109,7 @@ class Iso(_Journal):
     """
 
     __slots__ = ()
-    pattern = re.compile(f"{_PRI}{DAY}T{CLOCK}{FRACTION}{ZONE} {_IDENT}", re.ASCII)
+    pattern = lazy(f"{_PRI}{DAY}T{CLOCK}{FRACTION}{ZONE} {_IDENT}", re.ASCII)
 
     def peel(self, peeled: Peeled) -> bool:
         match = self.pattern.match(peeled.text)
@@ -127,7 +128,7 @@ class Full(_Journal):
     """``Mon 2026-11-30 19:45:10 UTC node-a vllm.service[123]: text``: journalctl -o short-full and with-unit."""
 
     __slots__ = ()
-    pattern = re.compile(rf"[^\W\d_]{{2,5}}\.? {DAY} {CLOCK}{FRACTION} ([A-Z]{{2,5}}|[+-]\d\d(?:\d\d)?) {_IDENT}")
+    pattern = lazy(rf"[^\W\d_]{{2,5}}\.? {DAY} {CLOCK}{FRACTION} ([A-Z]{{2,5}}|[+-]\d\d(?:\d\d)?) {_IDENT}")
 
     def peel(self, peeled: Peeled) -> bool:
         match = self.pattern.match(peeled.text)
@@ -144,7 +145,7 @@ class Seconds(_Journal):
     short-monotonic, short-delta and short-unix. Kernel messages begin alike, hence a pid or ``kernel`` is demanded."""
 
     __slots__ = ()
-    pattern = re.compile(rf"(?:\[ *(\d{{1,9}}\.\d{{6}})(?: <[^>]{{0,20}}>)?\]|(\d{{9,11}}\.\d{{6}})) {_IDENT}", re.ASCII)
+    pattern = lazy(rf"(?:\[ *(\d{{1,9}}\.\d{{6}})(?: <[^>]{{0,20}}>)?\]|(\d{{9,11}}\.\d{{6}})) {_IDENT}", re.ASCII)
 
     def peel(self, peeled: Peeled) -> bool:
         match = self.pattern.match(peeled.text)
@@ -163,7 +164,7 @@ class Rfc5424(_Journal):
     `vllm_crashsig.records.octets`)."""
 
     __slots__ = ()
-    pattern = re.compile(
+    pattern = lazy(
         rf"(?:[1-9]\d{{0,6}} )?<(\d{{1,3}})>1 "
         rf"(?:-|{DAY}T{CLOCK}{FRACTION}{ZONE}) (\S{{1,255}}) (\S{{1,48}}) (\S{{1,128}}) \S{{1,32}} "
         r"(?:-|(?:\[(?:[^\]\\\"]|\\.|\"(?:[^\"\\]|\\.){0,2000}\"){0,2000}\]){1,40})(?: \ufeff?|$)",
@@ -184,7 +185,7 @@ class Rfc5424(_Journal):
         return self.finish(peeled, end, host if host != "-" else None, app, pid if pid.isdigit() else None)
 
 
-FIELD = Prefix("journald", re.compile(r"(?:    )?MESSAGE="), lambda _match, _peeled: None)
+FIELD = Prefix("journald", lazy(r"(?:    )?MESSAGE="), lambda _match, _peeled: None)
 """``MESSAGE=text``: the message's own line in journalctl -o export and -o verbose (four spaces)."""
 
 SHORT, ISO, FULL, SECONDS = Short("journald"), Iso("journald"), Full("journald"), Seconds("journald")

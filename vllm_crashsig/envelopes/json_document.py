@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic_core import from_json
-
 from .json_line import Fields, Record, decode_record
+from .json_values import from_json
 
 _STERN_KEYS = frozenset(("namespace", "pod", "container", "message"))
 _OBJECT_KEYS = frozenset(("kind", "apiVersion", "metadata", "involvedObject", "lastTransitionTime"))
@@ -40,7 +39,7 @@ def decode_document(data: bytes) -> list[tuple[str, Fields]]:
     elif data[:1] != b"[" or data[-1:] != b"]":
         return []
     try:
-        value = from_json(data, allow_inf_nan=True)
+        value = from_json(data)
     except ValueError:
         return []
     return [found for record in _records(value) if (found := decode_log_record(record)) is not None]

@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pydantic_core import from_json
-
 from .base import SEVERITIES
 from .clean import plain_text
-from .json_values import attribute_map, bytes_or_text, level, number, read_time, stream, string, tag_map
+from .json_values import attribute_map, bytes_or_text, from_json, level, number, read_time, stream, string, tag_map
 
 Fields = dict[str, Any]
 Record = Mapping[str, Any]
@@ -76,7 +74,7 @@ def decode_json_line(line: bytes) -> tuple[str, Fields] | None:
     if data[:1] != b"{" or data[-1:] != b"}":
         return None
     try:
-        record = from_json(data, allow_inf_nan=True)
+        record = from_json(data)
     except ValueError:
         if (other := _mended(data)) is None:
             return None
@@ -90,7 +88,7 @@ def _mended(data: bytes) -> Any:
     if mended == data:
         return None
     try:
-        return from_json(mended, allow_inf_nan=True)
+        return from_json(mended)
     except ValueError:
         return None
 

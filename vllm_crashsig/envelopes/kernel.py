@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import CLOCK, DAY, SEVERITIES, ZONE, Peeled, Prefix, month_number, nominal_seconds, seconds_of, set_iso
 
 _CALLER = r"(?:\[ *[TC]\d{1,8}\])?"
 """``[  T123]``: thread or CPU, with CONFIG_PRINTK_CALLER."""
 _DELTA = r"(?: <[ \d.]{1,20}>)?"
-_BOOT = re.compile(rf"\[ *(\d{{1,10}}\.\d{{6}}){_DELTA}\]{_CALLER}(?: |$)", re.ASCII)
+_BOOT = lazy(rf"\[ *(\d{{1,10}}\.\d{{6}}){_DELTA}\]{_CALLER}(?: |$)", re.ASCII)
 
 
 def strip_boot_stamp(peeled: Peeled) -> None:
@@ -31,7 +32,7 @@ def _raw(match: re.Match[str], peeled: Peeled) -> None:
     peeled.set_time(float(seconds), "boot")
 
 
-RAW = Prefix("dmesg", re.compile(rf"(?:<(\d{{1,3}})>)?{_BOOT.pattern}", re.ASCII), _raw)
+RAW = Prefix("dmesg", lazy(rf"(?:<(\d{{1,3}})>)?{_BOOT.pattern}", re.ASCII), _raw)
 """``[  123.456789] text``, ``<4>[  123.456789] text`` (dmesg -r, serial console), ``[  1.2 <    0.1>] text`` (--show-delta)."""
 
 
@@ -45,7 +46,7 @@ def _ctime(match: re.Match[str], peeled: Peeled) -> None:
 
 CTIME = Prefix(
     "dmesg",
-    re.compile(rf"\[[^\s\d\]]{{1,6}} ([^\s\]]{{3,6}}) {{1,3}}(\d{{1,2}}) {CLOCK} (\d{{4}}){_DELTA}\]{_CALLER}(?: |$)"),
+    lazy(rf"\[[^\s\d\]]{{1,6}} ([^\s\]]{{3,6}}) {{1,3}}(\d{{1,2}}) {CLOCK} (\d{{4}}){_DELTA}\]{_CALLER}(?: |$)"),
     _ctime,
 )
 """``[Mon Nov 30 19:41:58 2026] text``: dmesg -T, in the system's language (``[Di Mär 10 23:17:46 2026]``)."""
@@ -60,7 +61,7 @@ def _relative(match: re.Match[str], peeled: Peeled) -> None:
 
 RELATIVE_TIME = Prefix(
     "dmesg",
-    re.compile(
+    lazy(
         r"\[(?:([A-Z][a-z]{2}) ?(\d{1,2}) ([0-2]\d:[0-5]\d)| {0,8}\+\d{1,9}\.\d{6}|< {0,8}\d{1,9}\.\d{6}>)\](?: |$)", re.ASCII
     ),
     _relative,
@@ -73,7 +74,7 @@ def _iso(match: re.Match[str], peeled: Peeled) -> None:
     peeled.component = "kernel"
 
 
-ISO = Prefix("dmesg", re.compile(rf"{DAY}T{CLOCK},(\d{{6}}){ZONE} ", re.ASCII), _iso)
+ISO = Prefix("dmesg", lazy(rf"{DAY}T{CLOCK},(\d{{6}}){ZONE} ", re.ASCII), _iso)
 """``2026-11-30T19:41:58,123456+00:00 text``: dmesg --time-format iso; the comma tells it from RFC 3339."""
 
 
@@ -84,7 +85,7 @@ def _kmsg(match: re.Match[str], peeled: Peeled) -> None:
     peeled.set_time(int(microseconds) / 1e6, "boot")
 
 
-KMSG = Prefix("dmesg", re.compile(r"(\d{1,4}),\d{1,19},(\d{1,16}),[-c+][^;\s]{0,80};", re.ASCII), _kmsg)
+KMSG = Prefix("dmesg", lazy(r"(\d{1,4}),\d{1,19},(\d{1,16}),[-c+][^;\s]{0,80};", re.ASCII), _kmsg)
 """``4,1234,5678,-;text``: /dev/kmsg (Documentation/ABI/testing/dev-kmsg)."""
 
 
@@ -93,7 +94,7 @@ class Decoded:
 
     __slots__ = ()
     name = "dmesg"
-    pattern = re.compile(
+    pattern = lazy(
         r"(?:kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|res\d|local\d) *"
         r":(emerg|alert|crit|err|warn|notice|info|debug) *: ",
         re.ASCII,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..lazy import lazy
+from ..nouns import dataclass
 from .base import CLOCK, DAY, FRACTION, ZONE, Peeled, Prefix, set_iso
 
 
@@ -17,7 +18,7 @@ def _cri(match: re.Match[str], peeled: Peeled) -> None:
 
 CRI = Prefix(
     "cri",
-    re.compile(f"{DAY}T{CLOCK}{FRACTION}{ZONE} (stdout|stderr) [FP](?::[^ ]{{0,64}})?(?: |$)", re.ASCII),
+    lazy(f"{DAY}T{CLOCK}{FRACTION}{ZONE} (stdout|stderr) [FP](?::[^ ]{{0,64}})?(?: |$)", re.ASCII),
     _cri,
 )
 """``2026-11-30T19:41:58.123456789+00:00 stderr F text``: /var/log/pods/*/*.log as written by containerd, CRI-O and
@@ -29,7 +30,7 @@ def _kubectl(match: re.Match[str], peeled: Peeled) -> None:
         peeled.container = match.group(1)
 
 
-KUBECTL = Prefix("kubectl", re.compile(r"\[pod/([^/\]\s]{1,253}/[^\]\s]{1,253})\](?: |$)"), _kubectl)
+KUBECTL = Prefix("kubectl", lazy(r"\[pod/([^/\]\s]{1,253}/[^\]\s]{1,253})\](?: |$)"), _kubectl)
 """``[pod/vllm-0/vllm] text``: kubectl logs --prefix (kubectl pkg/cmd/logs/logs.go). The container is ``vllm-0/vllm``."""
 
 
@@ -38,11 +39,11 @@ def _kail(match: re.Match[str], peeled: Peeled) -> None:
         peeled.container = f"{match.group(1)}/{match.group(2)}"
 
 
-KAIL = Prefix("kail", re.compile(r"[a-z0-9-]{1,63}/([a-z0-9.-]{1,253})\[([a-z0-9-]{1,63})\]: "), _kail)
+KAIL = Prefix("kail", lazy(r"[a-z0-9-]{1,63}/([a-z0-9.-]{1,253})\[([a-z0-9-]{1,63})\]: "), _kail)
 """``default/vllm-0[vllm]: text``: boz/kail writer.go."""
 
-_STERN = re.compile(r"(?:([a-z0-9][a-z0-9-]{0,62}) )?([a-z0-9][a-z0-9.-]{1,252}) ([a-z0-9][a-z0-9-]{0,62}) ", re.ASCII)
-_POD = re.compile(r"[a-z].*-(?:\d{1,4}|[a-z0-9]{5}|[a-z0-9]{8,10}-[a-z0-9]{5})", re.ASCII)
+_STERN = lazy(r"(?:([a-z0-9][a-z0-9-]{0,62}) )?([a-z0-9][a-z0-9.-]{1,252}) ([a-z0-9][a-z0-9-]{0,62}) ", re.ASCII)
+_POD = lazy(r"[a-z].*-(?:\d{1,4}|[a-z0-9]{5}|[a-z0-9]{8,10}-[a-z0-9]{5})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..lazy import lazy
+from ..nouns import dataclass
 from .base import CLOCK, Peeled, Prefix, month_number, seconds_of
 
-TRACEBACK_LIKE = re.compile(
+TRACEBACK_LIKE = lazy(
     r"Traceback \(most recent call last\)|  File \"|\*\*\* |slurmstepd: |srun: |terminate called |  what\(\): |frame #\d|"
     r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure)(?:: |$)|NCCL version |\w+: symbol lookup error",
     re.ASCII,
 )
 """How the lines of a failure begin that carry no prefix of their own."""
 
-_SRUN = re.compile(r" {0,6}(\d{1,6}): ", re.ASCII)
+_SRUN = lazy(r" {0,6}(\d{1,6}): ", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def _mpirun(match: re.Match[str], peeled: Peeled) -> None:
 
 MPIRUN = Prefix(
     "mpirun",
-    re.compile(
+    lazy(
         r"\[([\w.-]{1,128}@)?\d{1,9},(\d{1,6})\](?:\[[\w.:-]{0,64}\])?<(stdout|stderr|stddiag)>:(?(1) ?)",
         re.ASCII,
     ),
@@ -68,7 +69,7 @@ def _stamped(match: re.Match[str], peeled: Peeled) -> None:
 
 MPIRUN_TIME = Prefix(
     "mpirun",
-    re.compile(
+    lazy(
         rf"[A-Z][a-z]{{2}} ([A-Z][a-z]{{2}}) {{1,2}}(\d{{1,2}}) {CLOCK} (\d{{4}})"
         r"(?:<(stdout|stderr|stddiag)>:|(?=\[\d{1,9},\d))",
         re.ASCII,
@@ -77,7 +78,7 @@ MPIRUN_TIME = Prefix(
 )
 """``Mon Nov 30 19:41:58 2026<stderr>:text``: mpirun --timestamp-output, or in front of the tag where both are asked for."""
 
-_HOST = re.compile(r"(\d{1,3}(?:\.\d{1,3}){3}|[a-z](?=[a-z.-]*[\d-])[\w.-]{0,252}): ", re.ASCII)
+_HOST = lazy(r"(\d{1,3}(?:\.\d{1,3}){3}|[a-z](?=[a-z.-]*[\d-])[\w.-]{0,252}): ", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ class Pdsh:
         return True
 
 
-_BRACKETED = re.compile(r"\[([A-Za-z][\w.-]{1,252})\]:( {0,8})", re.ASCII)
-_ROLE = re.compile(r"[A-Za-z]+_?(\d{1,6})", re.ASCII)
+_BRACKETED = lazy(r"\[([A-Za-z][\w.-]{1,252})\]:( {0,8})", re.ASCII)
+_ROLE = lazy(r"[A-Za-z]+_?(\d{1,6})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import Peeled
 
-_PREFIX = re.compile(
+_PREFIX = lazy(
     r"([A-Za-z0-9][\w.-]{0,252}):(\d{1,10}):\d{1,10} (?:\[(-?\d{1,4})\] )?"
     r"(?=(?:\d+\.\d+ )?(?:[\w./+-]{1,200}:\d{1,6} (?:\([\w:~<>]{1,120}\) )?)?[NR]CCL (WARN|INFO|TRACE|ABORT|VERSION|ERROR)\b)",
     re.ASCII,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from ..lazy import lazy
+from ..nouns import dataclass
 from .base import Peeled, Prefix
 
-QUOTE = Prefix("quote", re.compile(r"(?:> ?){1,6}"), lambda _match, _peeled: None)
+QUOTE = Prefix("quote", lazy(r"(?:> ?){1,6}"), lambda _match, _peeled: None)
 """``> text``."""
 
 
@@ -28,8 +29,8 @@ class Listed:
         return True
 
 
-NUMBERED = Listed("numbered", re.compile(r" {0,8}\d{1,8}(?: \| ?| ?\t|: ?| {2})|$", re.ASCII))
+NUMBERED = Listed("numbered", lazy(r" {0,8}\d{1,8}(?: \| ?| ?\t|: ?| {2})|$", re.ASCII))
 """``  12 | text``, ``12: text``, ``12:text``, ``    12<TAB>text``: bat, pull requests, grep -n, cat -n."""
 
-INDENTED = Listed("indented", re.compile(r" {4}|\t|\s*$"))
+INDENTED = Listed("indented", lazy(r" {4}|\t|\s*$"))
 """Four spaces or a tab: a block of code in Markdown."""

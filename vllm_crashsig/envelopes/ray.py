@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import CLOCK, DAY, LEVEL_WORD, Peeled, Prefix, set_iso
 
-_REPEATED = re.compile(
+_REPEATED = lazy(
     r" ?\[repeated (\d{1,9})x across (?:the )?cluster\](?: \(Ray deduplicates logs by default\..*)?\s*$", re.DOTALL
 )
 """Ray's mark on a line that stands for many, with the hint that follows the first one."""
@@ -27,10 +28,8 @@ def count_repeats(peeled: Peeled) -> None:
         peeled.text = peeled.text[: match.start()]
 
 
-_WORKER = re.compile(
-    r"\((?:([^\n]{1,300}?) )?pid=(\d{1,10}|[a-z_]{1,32})(?:, ip=([^),\s]{1,64}))?(?:, actor_id=\w{1,64})?\)(?: |$)"
-)
-_DAEMON = re.compile(
+_WORKER = lazy(r"\((?:([^\n]{1,300}?) )?pid=(\d{1,10}|[a-z_]{1,32})(?:, ip=([^),\s]{1,64}))?(?:, actor_id=\w{1,64})?\)(?: |$)")
+_DAEMON = lazy(
     r"\((raylet|gcs_server|log_monitor|dashboard|monitor|autoscaler|scheduler)"
     r"(?: [+-][\dhms]{1,16})?(?:, ip=([^),\s]{1,64}))?\)(?: |$)"
 )
@@ -81,7 +80,7 @@ def _core(match: re.Match[str], peeled: Peeled) -> None:
 
 CORE = Prefix(
     "ray-log",
-    re.compile(
+    lazy(
         rf"\[{DAY} {CLOCK},(\d{{3}}) ([A-Z]) (\d{{1,10}}) \d{{1,10}}\] (?:\(([\w:./-]{{1,64}})\) )?"
         r"(?:[\w./+-]{1,200}\.(?:cc|h|cpp|hpp|pyx|pxi|py):\d{1,6}: ?)?",
         re.ASCII,
@@ -101,7 +100,7 @@ def _python(match: re.Match[str], peeled: Peeled) -> None:
 
 PYTHON = Prefix(
     "ray-log",
-    re.compile(rf"(?:{DAY} {CLOCK},(\d{{3}})[\t ]+)?V{{0,3}}({LEVEL_WORD}) [\w./<>-]{{1,120}}:\d{{1,6}} --(?: |$)", re.ASCII),
+    lazy(rf"(?:{DAY} {CLOCK},(\d{{3}})[\t ]+)?V{{0,3}}({LEVEL_WORD}) [\w./<>-]{{1,120}}:\d{{1,6}} --(?: |$)", re.ASCII),
     _python,
 )
 """``2026-11-30 19:00:00,123<TAB>INFO worker.py:123 -- text``: Ray's Python logs;
@@ -119,7 +118,7 @@ def _serve(match: re.Match[str], peeled: Peeled) -> None:
 
 SERVE = Prefix(
     "ray-log",
-    re.compile(
+    lazy(
         rf"({LEVEL_WORD}) {DAY} {CLOCK},(\d{{3}}) ((?:[^\s\[\]]{{1,128}} ){{1,4}}?)(?:-- )?[\w./-]{{1,120}}\.py:\d{{1,6}} - ",
         re.ASCII,
     ),

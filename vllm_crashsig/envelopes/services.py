@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import CLOCK, DAY, FRACTION, LEVEL_WORD, ZONE, Peeled, Prefix, month_number, seconds_of, set_iso
 
 _STAMP = rf"{DAY}[T ]{CLOCK}{FRACTION}{ZONE}?"
@@ -20,7 +21,7 @@ def _fabric(match: re.Match[str], peeled: Peeled) -> None:
 
 FABRIC = Prefix(
     "fabricmanager",
-    re.compile(rf"\[([A-Z][a-z]{{2}}) (\d\d) (\d{{4}}) {CLOCK}\] \[([A-Z]{{4,8}})\] \[tid \d{{1,10}}\] ", re.ASCII),
+    lazy(rf"\[([A-Z][a-z]{{2}}) (\d\d) (\d{{4}}) {CLOCK}\] \[([A-Z]{{4,8}})\] \[tid \d{{1,10}}\] ", re.ASCII),
     _fabric,
 )
 """``[Oct 01 2025 06:12:40] [INFO] [tid 2207] text``: /var/log/fabricmanager.log."""
@@ -36,7 +37,7 @@ def _slashed(match: re.Match[str], peeled: Peeled) -> None:
 
 SLASHED = Prefix(
     "timestamp",
-    re.compile(
+    lazy(
         rf"(\d{{4}}/[01]\d/[0-3]\d) {CLOCK}{FRACTION}"
         r"(?: \[(debug|info|notice|warn|error|crit|alert|emerg)\] (\d{1,10})#\d+:)? ",
         re.ASCII,
@@ -55,7 +56,7 @@ def _torchserve(match: re.Match[str], peeled: Peeled) -> None:
 
 TORCHSERVE = Prefix(
     "torchserve",
-    re.compile(rf"{_STAMP} \[({LEVEL_WORD}) *\] W-\d{{1,6}}-[^\s]{{1,160}}-(stdout|stderr) [\w.]{{1,160}} - ", re.ASCII),
+    lazy(rf"{_STAMP} \[({LEVEL_WORD}) *\] W-\d{{1,6}}-[^\s]{{1,160}}-(stdout|stderr) [\w.]{{1,160}} - ", re.ASCII),
     _torchserve,
 )
 """``2026-11-30T12:00:00,123 [INFO ] W-9000-model_1.0-stdout MODEL_LOG - text``: TorchServe relays its workers' lines."""
@@ -67,5 +68,5 @@ def _logfmt(match: re.Match[str], peeled: Peeled) -> None:
     peeled.set_level(level)
 
 
-LOGFMT = Prefix("logfmt", re.compile(rf"time=\"{_STAMP}\" level=([a-z]{{3,8}}) (?=msg=)", re.ASCII), _logfmt)
+LOGFMT = Prefix("logfmt", lazy(rf"time=\"{_STAMP}\" level=([a-z]{{3,8}}) (?=msg=)", re.ASCII), _logfmt)
 """``time="2026-11-30T12:00:00.123Z" level=error msg="text" ..``: dockerd, containerd. ``msg=`` stays, with its quotes."""

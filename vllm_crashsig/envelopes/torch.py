@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import Peeled, Prefix, nominal_seconds
 
 
@@ -16,7 +17,7 @@ def _rank(match: re.Match[str], peeled: Peeled) -> None:
     peeled.rank = int(match.group(1))
 
 
-RANK = Prefix("torch-rank", re.compile(r"\[rank(\d{1,6})\]:(?: |$)?", re.ASCII), _rank)
+RANK = Prefix("torch-rank", lazy(r"\[rank(\d{1,6})\]:(?: |$)?", re.ASCII), _rank)
 """``[rank3]: text`` of Python tracebacks and ``[rank3]:[E1130 ...`` of c10."""
 
 
@@ -25,7 +26,7 @@ def _role(match: re.Match[str], peeled: Peeled) -> None:
     peeled.rank = int(rank or local)
 
 
-ROLE = Prefix("torch-elastic", re.compile(r"\[(?:default|trainer|worker)_?(\d{1,6})(?:\|(\d{1,6}))?\]:", re.ASCII), _role)
+ROLE = Prefix("torch-elastic", lazy(r"\[(?:default|trainer|worker)_?(\d{1,6})(?:\|(\d{1,6}))?\]:", re.ASCII), _role)
 """``[default3]:text``: torchrun --tee. It is the local rank; it counts as rank until ``[rankN]:`` inside says better."""
 
 
@@ -48,7 +49,7 @@ def _c10(match: re.Match[str], peeled: Peeled) -> None:
 
 C10 = Prefix(
     "c10-log",
-    re.compile(rf"\[([IWEFVD])(?:(\d{{3,4}}) {_CLOCK}(?: \d{{1,16}})?)? [\w./+-]{{1,200}}:\d{{1,6}}\](?: |$)", re.ASCII),
+    lazy(rf"\[([IWEFVD])(?:(\d{{3,4}}) {_CLOCK}(?: \d{{1,16}})?)? [\w./+-]{{1,200}}:\d{{1,6}}\](?: |$)", re.ASCII),
     _c10,
 )
 """``[E1130 12:00:00.123456789 ProcessGroupNCCL.cpp:616] text``; ``[E ProcessGroupNCCL.cpp:325] text`` before torch 2.2."""
@@ -67,7 +68,7 @@ def _glog(match: re.Match[str], peeled: Peeled) -> None:
 
 GLOG = Prefix(
     "glog",
-    re.compile(rf"([IWEFCVD])(\d{{3,4}}) {_CLOCK} +(\d{{1,16}}) [^\s\]]{{1,200}}\.(\w{{1,4}}):\d{{1,6}}\](?: |$)", re.ASCII),
+    lazy(rf"([IWEFCVD])(\d{{3,4}}) {_CLOCK} +(\d{{1,16}}) [^\s\]]{{1,200}}\.(\w{{1,4}}):\d{{1,6}}\](?: |$)", re.ASCII),
     _glog,
 )
 """``E1130 12:00:00.123456 12345 fork_posix.cc:76] text``: glog, gRPC, klog, absl, and torch's Python loggers. The number is a

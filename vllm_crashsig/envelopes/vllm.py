@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 
+from ..lazy import lazy
 from .base import CLOCK, FRACTION, Peeled, Prefix, nominal_seconds, set_iso
 from .ray import count_repeats
 
-_TENSOR_ONLY = re.compile(r"Worker_TP(\d{1,5})(?:_EP\d{1,5})?")
+_TENSOR_ONLY = lazy(r"Worker_TP(\d{1,5})(?:_EP\d{1,5})?")
 
 
 def _process(match: re.Match[str], peeled: Peeled) -> None:
@@ -30,7 +31,7 @@ def _process(match: re.Match[str], peeled: Peeled) -> None:
 
 PROCESS = Prefix(
     "vllm",
-    re.compile(
+    lazy(
         r"\(((?:EngineCore|APIServer|ApiServer|VllmWorker|DP_?Coordinator|CoreEngine|Worker(?=[_ ]))\w{0,64})"
         r"(?: rank=(\d{1,6}))? pid=(\d{1,10})\)(?: |$)",
         re.ASCII,
@@ -54,7 +55,7 @@ def _header(match: re.Match[str], peeled: Peeled) -> None:
 
 HEADER = Prefix(
     "vllm-log",
-    re.compile(
+    lazy(
         rf"(DEBUG|INFO|WARNING|ERROR|CRITICAL) (\d{{4}}-)?([01]\d)-([0-3]\d) {CLOCK}{FRACTION} "
         r"\[?[^\]\s]{1,200}:\d{1,6}\](?: |$)",
         re.ASCII,
@@ -71,7 +72,7 @@ def _uvicorn(match: re.Match[str], peeled: Peeled) -> None:
 
 UVICORN = Prefix(
     "uvicorn",
-    re.compile(r"(INFO(?=:     (?:\S|$))|(?:ERROR|DEBUG|TRACE)(?=:    (?:\S|$))|WARNING(?=:  (?:\S|$))): +"),
+    lazy(r"(INFO(?=:     (?:\S|$))|(?:ERROR|DEBUG|TRACE)(?=:    (?:\S|$))|WARNING(?=:  (?:\S|$))): +"),
     _uvicorn,
 )
 """``INFO:     text``: uvicorn pads ``LEVEL:`` to ten columns, which tells it from prose such as ``ERROR: text``."""

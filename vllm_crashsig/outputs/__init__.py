@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..errors import OptionError
-from ..report import Report
+
+if TYPE_CHECKING:
+    from ..report import Report
 
 FORMATS = ("text", "json", "markdown")
 

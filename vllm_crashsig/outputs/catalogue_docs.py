@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ..catalogue import Catalogue
 from ..facts import fill
+from ..lazy import lazy
 from ..schema import Fingerprint
 from .escape import clip, markdown_code, plain
 
@@ -41,8 +41,8 @@ something else; `degraded` hurts without killing. `advice`, `noise`, `context` a
 message is one of those that are looked for, shortened; the remedy is the first step.
 """
 
-_SPAN = re.compile(r"(`[^`]*`)")
-_MARKUP = re.compile(r"([\\*_\[\]<>~|])")
+_SPAN = lazy(r"(`[^`]*`)")
+_MARKUP = lazy(r"([\\*_\[\]<>~|])")
 
 
 def render_catalogue_docs(catalogue: Catalogue) -> str:

@@ -6,7 +6,9 @@ import re
 import textwrap
 import unicodedata
 
-_ODD = re.compile(
+from ..lazy import lazy
+
+_ODD = lazy(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
@@ -81,7 +83,7 @@ def _columns_of(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@^-])")
+_MARKUP = lazy(r"([\\`*_{}\[\]()<>#+!|~&$@^-])")
 
 
 def markdown_text(text: str) -> str:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from ..envelopes.base import CLOCK, DAY, FRACTION, seconds_of
 from ..envelopes.json_line import decode_record
+from ..lazy import lazy
 from .base import HELD_BYTES, Line, told
 
-_HEAD = re.compile(rf"[^\W\d_]{{2,5}}\.? {DAY} {CLOCK}{FRACTION} ([A-Z]{{2,5}}|[+-]\d\d(?:\d\d)?) \[s=[0-9a-f]+;")
-_FIELD = re.compile(rb"(?:    )?([A-Z_][A-Z0-9_]*)=(.*)", re.DOTALL)
-_BINARY = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
+_HEAD = lazy(rf"[^\W\d_]{{2,5}}\.? {DAY} {CLOCK}{FRACTION} ([A-Z]{{2,5}}|[+-]\d\d(?:\d\d)?) \[s=[0-9a-f]+;")
+_FIELD = lazy(rb"(?:    )?([A-Z_][A-Z0-9_]*)=(.*)", re.DOTALL)
+_BINARY = lazy(rb"[A-Z_][A-Z0-9_]{0,63}")
 
 
 def is_verbose(line: bytes) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..lazy import lazy
 from .base import HELD_BYTES, Line
 
-_COUNT = re.compile(rb"([1-9]\d{0,6}) (?=<\d{1,3}>)")
+_COUNT = lazy(rb"([1-9]\d{0,6}) (?=<\d{1,3}>)")
 
 
 def is_counted(line: bytes) -> bool:

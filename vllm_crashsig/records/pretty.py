@@ -6,20 +6,19 @@ An object is a record when it begins with a brace on a line of its own and is a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-from pydantic_core import from_json
 
 from ..envelopes.clean import plain_text
 from ..envelopes.json_document import decode_log_record
+from ..envelopes.json_values import from_json
 from ..framing import clean_text
+from ..lazy import lazy
+from ..nouns import dataclass
 from .base import HELD_BYTES, HELD_LINES, Line, told
 
-_OPENS = re.compile(rb"[ \t]*(?:\[|\},)?[ \t]*\{[ \t\r]*$")
+_OPENS = lazy(rb"[ \t]*(?:\[|\},)?[ \t]*\{[ \t\r]*$")
 """``{``, ``[{``, ``},{``: with the closing of the one before, where there is one."""
-_CLOSES = re.compile(rb"[ \t]*\}[ \t]*(?:,?[ \t\r]*\]?|,[ \t]*\{)[ \t\r,]*$")
+_CLOSES = lazy(rb"[ \t]*\}[ \t]*(?:,?[ \t\r]*\]?|,[ \t]*\{)[ \t\r,]*$")
 
 
 @dataclass(slots=True)

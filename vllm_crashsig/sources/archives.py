@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from ..nouns import dataclass, field
 from .base import CHUNK, Stream
 
 

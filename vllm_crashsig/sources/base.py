@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from ..nouns import dataclass, field
 
 CHUNK = 1 << 20
 """Bytes read at a time. Larger reads are no faster, smaller ones cost the scanner."""

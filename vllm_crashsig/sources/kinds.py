@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from ..encodings import wide_encoding
+from ..lazy import lazy
 
 TAR_BLOCK = 512
 
@@ -14,7 +13,7 @@ _UNREADABLE: tuple[tuple[bytes, str], ...] = (
 _BINARY = (b"\x7fELF", b"\x89PNG", b"\xff\xd8\xff", b"GGUF", b"%PDF-", b"SQLite format 3\0", b"PAR1", b"\xca\xfe\xba\xbe")
 _CONTROL = bytes([*range(7), *range(14, 27), *range(28, 32), 127])
 """Control characters that no log holds. Bell, backspace, white space and escape are none of them."""
-_ZEROS = re.compile(rb"\0{16,}")
+_ZEROS = lazy(rb"\0{16,}")
 
 
 def compression_of(head: bytes) -> str | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from ..errors import CrashsigError, InputError, Location
+from ..lazy import lazy
 from .base import CHUNK, Budget
 
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_ADDRESS = lazy(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WITHOUT_FOLDERS = ("http://", "https://")
 RemoteChunks = Callable[[Budget, list[str]], Iterator[bytes]]
 

@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 
 from ..engine import Classifier
+from ..nouns import dataclass
 from ..report import Report, Update
 from ..sources.paths import STDIN
 from .cases import Case

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import InputError, Location
+from ..lazy import lazy
 from ..sources.base import clean_name
 from ..sources.kinds import archive_of, compression_of, looks_binary, unreadable_format
 from .follow import Follower
@@ -17,7 +17,7 @@ MOST = 500
 """Files that are followed at a time."""
 SAMPLE = 4096
 """Bytes by which a file is judged to be text."""
-_ROTATED = re.compile(r"(.+?)[.-](?:\d{1,4}|\d{4}-?\d\d-?\d\d[\dT_:.-]*|old|bak)(?:\.(?:gz|bz2|xz|zst|lz4))?")
+_ROTATED = lazy(r"(.+?)[.-](?:\d{1,4}|\d{4}-?\d\d-?\d\d[\dT_:.-]*|old|bak)(?:\.(?:gz|bz2|xz|zst|lz4))?")
 """How the older part of a log is called, which is not read again when it gets this name."""
 
 Say = Callable[[str, str], None]

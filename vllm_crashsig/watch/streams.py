@@ -11,10 +11,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, Location
+from ..nouns import dataclass
 from ..sources.base import CHUNK, clean_name
 
 PIPE_CHUNK = 64 * 1024
