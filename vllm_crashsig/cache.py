@@ -1,7 +1,7 @@
 """Files in the user's cache directory, for what takes long to make.
 
 Nothing here may matter but for speed: a file that is missing, damaged, read-only or somebody else's is as good as none. Each
-holds a checksum and then plain data (JSON, or what Hyperscan and `regex` make of patterns); nothing is ever unpickled.
+holds a checksum and then plain data (JSON, `marshal`'s numbers and texts, Hyperscan's databases); nothing is ever unpickled.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from .catalogue import Catalogue
@@ -101,6 +100,8 @@ def index_of(catalogue: Catalogue) -> Index:
     lazy = [(i, p.pattern, p.ignore_case) for i, p in enumerate(probes) if p.way == LAZY]
     silent = [i for i, pattern, ignore_case in lazy if not _has_literals(pattern, ignore_case)]
     spoilers = [(SPOILED, spoiler, False) for spoiler in SPOILERS]
+    from hashlib import sha256  # loads OpenSSL
+
     gate, lazy_gate = literals_of([*spoilers, *gated]), literals_of([p for p in lazy if p[0] not in silent])
     progress = [i for i, p in enumerate(probes) if p.progress]
     key = sha256(repr((list(gate.items()), list(lazy_gate.items()), progress)).encode(errors="surrogatepass")).hexdigest()

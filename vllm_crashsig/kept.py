@@ -1,13 +1,13 @@
 """Compiled regexes in the cache: to put one together again takes a hundredth of the time that compiling it takes.
 
-A regex is kept as what its engine's own function makes it of: numbers and texts, one regex on a line of JSON.
+A regex is kept as what its engine's own function makes it of: numbers and texts, as `marshal` writes them.
 """
 
 from __future__ import annotations
 
-import json
+import marshal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from .cache import key_of, read, write
@@ -15,7 +15,6 @@ from .cache import key_of, read, write
 T = TypeVar("T")
 MOST = 8192
 """Regexes that are kept. Catalogues have some thousands."""
-_NAME = 8
 _all: list[Kept[Any]] = []
 
 
@@ -30,36 +29,37 @@ class Kept(Generic[T]):
         self._kind = kind
         self._key = key_of(version, sys.version, sys.platform)
         self._rebuild = rebuild
-        self._lines = {line[:_NAME]: line[_NAME:] for line in (read(kind, self._key) or b"").split(b"\n") if line}
+        self._stored = dict(_split(read(kind, self._key) or b""))
         self._fresh = 0
         _all.append(self)
 
     def get(self, pattern: str | bytes, flags: int) -> T | None:
         """The regex, if it is kept."""
-        line = self._lines.get(_name(pattern, flags))
-        if line is None:
+        stored = self._stored.get(_name(pattern, flags))
+        if stored is None:
             return None
         try:
-            known, *parts = _unpacked(json.loads(line))
-            return self._rebuild(*parts) if known == [repr(pattern), flags] else None
-        except (ValueError, TypeError, KeyError, RuntimeError, OverflowError):
+            known, parts = marshal.loads(stored)  # noqa: S302 - of a file that nobody else could have written
+            return self._rebuild(*parts) if known == (pattern, flags) else None
+        except (EOFError, ValueError, TypeError, KeyError, RuntimeError, OverflowError):
             return None
 
     def add(self, pattern: str | bytes, flags: int, parts: Sequence[Any]) -> None:
-        """Keeps the parts of a regex, if JSON can hold them."""
+        """Keeps the parts of a regex, if they are plain enough."""
         try:
-            line = json.dumps([[repr(pattern), flags], *map(_packed, parts)]).encode()
-        except (ValueError, TypeError):
+            stored = marshal.dumps(((pattern, flags), tuple(parts)))
+        except ValueError:
             return
-        if len(self._lines) < MOST:
-            self._lines[_name(pattern, flags)] = line
+        if len(self._stored) < MOST:
+            self._stored[_name(pattern, flags)] = stored
             self._fresh += 1
 
     def save(self) -> None:
         """Writes them, if what came is much beside what was there."""
-        if self._fresh * 8 > len(self._lines):
+        if self._fresh * 8 > len(self._stored):
             self._fresh = 0
-            write(self._kind, self._key, b"\n".join([name + line for name, line in list(self._lines.items())]))
+            parts = (name + len(stored).to_bytes(4, "little") + stored for name, stored in list(self._stored.items()))
+            write(self._kind, self._key, b"".join(parts))
 
 
 def keep_compiled() -> None:
@@ -69,32 +69,14 @@ def keep_compiled() -> None:
 
 
 def _name(pattern: str | bytes, flags: int) -> bytes:
+    """Eight letters. Two regexes of the same name take turns."""
     return key_of(repr(pattern), str(flags)).encode()
 
 
-def _packed(part: Any) -> Any:
-    """As JSON can hold it: what it has no form for is told by a mark."""
-    if isinstance(part, bytes):
-        return {"bytes": part.decode("latin-1")}
-    if isinstance(part, tuple):
-        return {"tuple": [_packed(p) for p in part]}
-    if isinstance(part, dict):
-        return {"dict": [[_packed(k), _packed(v)] for k, v in part.items()]}
-    if isinstance(part, list):
-        return [_packed(p) for p in part]
-    if part is None or isinstance(part, str | int):
-        return part
-    raise TypeError(type(part).__name__)
-
-
-def _unpacked(part: Any) -> Any:
-    if isinstance(part, list):
-        return [_unpacked(p) if isinstance(p, list | dict) else p for p in part]
-    if isinstance(part, dict):
-        ((mark, content),) = part.items()
-        if mark == "bytes":
-            return content.encode("latin-1")
-        if mark == "tuple":
-            return tuple(_unpacked(content))
-        return {_unpacked(k): _unpacked(v) for k, v in content}
-    return part
+def _split(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Names, and what is stored under them."""
+    at = 0
+    while at + 12 <= len(data):
+        begin, size = at + 12, int.from_bytes(data[at + 8 : at + 12], "little")
+        yield data[at : at + 8], data[begin : begin + size]
+        at = begin + size

@@ -4,7 +4,7 @@ line first. All of this shows only where many lines are seen together."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -64,13 +64,24 @@ def sniff_layout(head: bytes, *, whole: bool = False) -> Layout:
         lines = lines[:-1]
     lines = [line for line in lines if line.strip()][:600]
     labels = _listing(lines)
+    bare = _laid_bare(head[:HEAD_BYTES], labels)
     if not labels:
-        bare = list(_bare(head[:HEAD_BYTES], labels))
-        inside = any(told is not None for _, told, _ in bare)  # then what stands between the records tells nothing
-        labels = _labels(
-            [text for text, told, _ in bare if not inside or (told is not None and _WORD.search(text) is not None)]
-        )
-    return Layout(_columns(lines), _is_newest_first(head[:HEAD_BYTES], len(lines), labels), labels)
+        inside = any(line.told is not None for line in bare)  # then what stands between the records tells nothing
+        labels = _labels([x.peeled for x in bare if not inside or (x.told is not None and _WORD.search(x.text) is not None)])
+        if labels:
+            bare = _laid_bare(head[:HEAD_BYTES], labels)
+    return Layout(_columns(lines), _is_newest_first(bare, len(lines)), labels)
+
+
+@dataclass(slots=True)
+class _Bare:
+    """A line with text, laid bare."""
+
+    text: str
+    told: dict[str, Any] | None
+    """What its container tells of it."""
+    place: tuple[int, int]
+    peeled: Peeled
 
 
 def _listing(lines: Sequence[str]) -> list[str]:
@@ -88,18 +99,17 @@ def _number(line: str) -> int | None:
     return int(digits) if digits else None
 
 
-def _labels(lines: Sequence[str]) -> list[str]:
+def _labels(peeled: Sequence[Peeled]) -> list[str]:
     """Labels that look like prose (``3: text``) but stand on every line, inside of what a container tells of them."""
-    peeled = [peel(line) for line in lines]
     found = []
     for name in TRUSTED:
         if name == "bracketed" and any(_HUGGED.match(p.text) is not None for p in peeled):
             continue  # a host has a space behind it
         proven = sum(name in p.layers for p in peeled)
-        if len(lines) < FEW_STEPS and not proven:
+        if len(peeled) < FEW_STEPS and not proven:
             continue
         labelled = proven + sum(name not in p.layers and _has_label(name, p) for p in peeled)
-        if labelled > proven and labelled >= LABELLED_SHARE * len(lines):
+        if labelled > proven and labelled >= LABELLED_SHARE * len(peeled):
             found.append(name)
     return found
 
@@ -160,8 +170,8 @@ def _may_begin(line: str, after: str) -> bool:
     )
 
 
-def _is_newest_first(head: bytes, lines: int, labels: list[str]) -> bool:
-    times = list(_times(head, labels))
+def _is_newest_first(bare: Sequence[_Bare], lines: int) -> bool:
+    times = list(_times(bare))
     known = [(time, clock) for time, clock in times if time is not None]
     steps = [b[0] - a[0] for a, b in pairwise(known) if a[1] == b[1] and a[0] is not None and b[0] is not None]
     moved = [step for step in steps if step]
@@ -170,28 +180,29 @@ def _is_newest_first(head: bytes, lines: int, labels: list[str]) -> bool:
     return len(moved) >= FEW_STEPS and len(known) == len(times) and lines < LOOKED_AT and all(step < 0 for step in moved)
 
 
-def _times(head: bytes, labels: list[str]) -> Iterator[tuple[float | None, str | None]]:
-    """The times of the first lines, out of whatever holds them."""
+def _times(bare: Iterable[_Bare]) -> Iterator[tuple[float | None, str | None]]:
+    """The times of lines, out of whatever holds them."""
     place: tuple[int, int] | None = None
-    for text, fields, here in _bare(head, labels):
-        if here != place:  # the lines of one record have one time
-            peeled = peel(text, labels or None)
-            if fields:
-                add_told(peeled, fields)
-            yield peeled.time, peeled.clock
-        place = here
+    for line in bare:
+        if line.place != place:  # the lines of one record have one time
+            if line.told:
+                add_told(line.peeled, line.told)
+            yield line.peeled.time, line.peeled.clock
+        place = line.place
 
 
-def _bare(head: bytes, labels: list[str]) -> Iterator[tuple[str, dict[str, Any] | None, tuple[int, int]]]:
-    """The first lines with text, laid bare, what was told of them, and their places."""
+def _laid_bare(head: bytes, labels: list[str]) -> list[_Bare]:
+    """The first lines with text. labels: that all of them have."""
     unwrapper = Unwrapper()
     unwrapper.hint = labels or None
-    left = LOOKED_AT
+    found: list[_Bare] = []
     for frame in (unwrapper.unwrap(Frame(head, 1, 0)), unwrapper.finish()):
         for index in range(frame.count if frame is not None else 0):
-            if frame is None or not left:
-                return
-            text = frame.line(index)
-            if text.strip():
-                left -= 1
-                yield text.decode(errors="replace"), frame.told(index), (frame.line_number(index), frame.line_offset(index))
+            if frame is None or len(found) == LOOKED_AT:
+                return found
+            line = frame.line(index)
+            if line.strip():
+                text = line.decode(errors="replace")
+                place = (frame.line_number(index), frame.line_offset(index))
+                found.append(_Bare(text, frame.told(index), place, peel(text, labels or None)))
+    return found

@@ -14,6 +14,9 @@ from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 
+_DATA = "data of fields"
+"""Where a shape keeps what it has made no shapes of yet."""
+
 _SHAPES = f"{__package__}.shapes"
 _state = {"allowed": False, "chosen": False}
 
@@ -74,32 +77,46 @@ class BaseModel:
             else:
                 own[name] = default.factory() if default.factory else default.value
 
+    def __getattr__(self, name: str) -> Any:
+        """Makes the shapes of a field that came as plain data."""
+        data = self.__dict__.get(_DATA, {})
+        kind, shape = self._shape_parts().get(name, ("", None))
+        if shape is None or name not in data:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        content = data[name]
+        if kind == "dict":
+            made: Any = {key: shape.model_validate(value) for key, value in content.items()}
+        else:
+            made = list(map(shape.model_validate, content)) if kind == "list" else shape.model_validate(content)
+        self.__dict__[name] = made
+        return made
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._fields}
+
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
+        return type(self) is type(other) and isinstance(other, BaseModel) and self._values() == other._values()
 
     def __hash__(self) -> int:
-        return hash((type(self), *self.__dict__.values()))
+        return hash((type(self), *self._values().values()))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in self.__dict__.items())})"
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in self._values().items())})"
 
     @classmethod
     def model_validate(cls: type[T], data: Mapping[str, Any]) -> T:
-        """A shape from plain data, with all shapes in it. Checks nothing."""
+        """A shape from plain data. Checks nothing, and makes the shapes in it when they are asked for."""
+        made = cls(**data)
         parts = cls._shape_parts()  # type: ignore[attr-defined]
-        given = dict(data)
-        for name in parts.keys() & data.keys():
-            kind, shape = parts[name]
-            content = data[name]
-            if content is None:
-                continue
-            if kind == "dict":
-                given[name] = {key: shape.model_validate(value) for key, value in content.items()}
-            elif kind == "list":
-                given[name] = [shape.model_validate(value) for value in content]
-            else:
-                given[name] = shape.model_validate(content)
-        return cls(**given)
+        later = {}
+        for name, default in cls._fields.items() if parts else ():  # type: ignore[attr-defined]
+            content = data.get(default.alias or name)
+            if name in parts and content is not None:
+                later[name] = content
+                del made.__dict__[name]
+        if later:
+            made.__dict__[_DATA] = later
+        return made
 
     @classmethod
     def _shape_parts(cls) -> dict[str, tuple[str, type[BaseModel]]]:
@@ -112,7 +129,7 @@ class BaseModel:
                     for word in re.findall(r"\w+", told if isinstance(told, str) else ""):
                         shape = home.get(word)
                         if isinstance(shape, type) and issubclass(shape, BaseModel) and name in cls._fields:
-                            parts[cls._fields[name].alias or name] = (told.partition("[")[0], shape)
+                            parts[name] = (told.partition("[")[0], shape)
             cls._parts = parts
         return cls._parts
 
@@ -124,7 +141,7 @@ class BaseModel:
 
     def model_dump(self, **_: Any) -> dict[str, Any]:
         """Plain data that JSON can hold."""
-        return {name: _dumped(value) for name, value in self.__dict__.items()}
+        return {name: _dumped(value) for name, value in self._values().items()}
 
     def model_dump_json(self, *, indent: int | None = None) -> str:
         """The same as JSON."""

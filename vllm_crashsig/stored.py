@@ -6,8 +6,9 @@ their sizes and times, so that they need not be read again.
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -65,13 +66,13 @@ class Stored:
 
     def __init__(self, digest: str, data: bytes) -> None:
         """Raises an error of Python's own when it is not what `pack` made."""
-        end = data.index(b"\n")
-        told: dict[str, Any] = json.loads(data[:end])
+        end = 4 + int.from_bytes(data[:4], "little")
+        told: dict[str, Any] = marshal.loads(data[4:end])  # noqa: S302 - of a file that nobody else could have written
         self._digest = digest
         self._data = data
         self._places: dict[str, list[int]] = told["places"]
-        """Where each fingerprint stands in the data, from the end of the first line on."""
-        self._begin = end + 1
+        """Where each fingerprint stands in the data, from the end of the head on."""
+        self._begin = end
         if self._places.keys() != told["roles"].keys() or self._begin + max(e for _, e in self._places.values()) != len(data):
             raise ValueError("not a catalogue")
         self._areas: dict[str, str] = dict(told["areas"])
@@ -93,14 +94,14 @@ class Stored:
         return catalogue
 
     def _read(self, begin: int, end: int) -> Any:
-        return json.loads(self._data[self._begin + begin : self._begin + end])
+        return marshal.loads(self._data[self._begin + begin : self._begin + end])  # noqa: S302 - as above
 
 
 def pack(catalogue: Catalogue) -> bytes:
     """What is stored of a catalogue."""
     from .index import index_of
 
-    lines = [f.model_dump_json(by_alias=True, exclude_unset=True).encode() for f in catalogue]
+    lines = [marshal.dumps(f.model_dump(mode="json", by_alias=True, exclude_unset=True)) for f in catalogue]
     ends = list(accumulate(map(len, lines)))
     head = {
         "places": dict(zip(catalogue.roles, zip([0, *ends], ends, strict=False), strict=True)),
@@ -110,7 +111,8 @@ def pack(catalogue: Catalogue) -> bytes:
         "taxonomy": {i: e.model_dump(mode="json") for i, e in catalogue.taxonomy.items()},
         "index": index_of(catalogue).to_data(),
     }
-    return b"".join((json.dumps(head).encode(), b"\n", *lines))
+    data = marshal.dumps(head)
+    return b"".join((len(data).to_bytes(4, "little"), data, *lines))
 
 
 class Lazy(Mapping[str, T]):
@@ -149,7 +151,7 @@ def find(directories: Sequence[Path], digest: str | None = None) -> Stored | Non
         return None
     try:
         return Stored(digest, data)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (EOFError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
@@ -176,7 +178,7 @@ def _makers() -> str:
     """The same of the code that makes what is stored: while somebody works on it, the version says too little."""
     home = Path(__file__).parent
     found = [line for name in MAKERS for line in _files(str(home / name), (".py", ".txt"))]
-    return "\n".join(sorted(found))
+    return "\n".join((sys.version, *sorted(found)))
 
 
 def _files(place: str, endings: tuple[str, ...]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -107,4 +106,6 @@ def crash_id_of(kind: str, tokens: tuple[str, ...], message: str | None) -> str:
     if name == "error":  # too common alone: zmq.error, struct.error
         name = f"{name_of(module)}.{name}"
     parts = [name, *tokens, *([message_class(message, kind)] if message is not None else [])]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    from hashlib import sha256  # loads OpenSSL, which logs without failures do without
+
+    return sha256("\n".join(parts).encode()).hexdigest()[:16]

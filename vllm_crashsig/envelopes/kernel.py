@@ -13,7 +13,8 @@ from .base import CLOCK, DAY, SEVERITIES, ZONE, Peeled, Prefix, month_number, no
 _CALLER = r"(?:\[ *[TC]\d{1,8}\])?"
 """``[  T123]``: thread or CPU, with CONFIG_PRINTK_CALLER."""
 _DELTA = r"(?: <[ \d.]{1,20}>)?"
-_BOOT = lazy(rf"\[ *(\d{{1,10}}\.\d{{6}}){_DELTA}\]{_CALLER}(?: |$)", re.ASCII)
+_STAMP = rf"\[ *(\d{{1,10}}\.\d{{6}}){_DELTA}\]{_CALLER}(?: |$)"
+_BOOT = lazy(_STAMP, re.ASCII)
 
 
 def strip_boot_stamp(peeled: Peeled) -> None:
@@ -32,7 +33,7 @@ def _raw(match: re.Match[str], peeled: Peeled) -> None:
     peeled.set_time(float(seconds), "boot")
 
 
-RAW = Prefix("dmesg", lazy(rf"(?:<(\d{{1,3}})>)?{_BOOT.pattern}", re.ASCII), _raw)
+RAW = Prefix("dmesg", lazy(rf"(?:<(\d{{1,3}})>)?{_STAMP}", re.ASCII), _raw)
 """``[  123.456789] text``, ``<4>[  123.456789] text`` (dmesg -r, serial console), ``[  1.2 <    0.1>] text`` (--show-delta)."""
 
 
