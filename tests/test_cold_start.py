@@ -263,7 +263,8 @@ def test_a_rebuild_that_fails_is_no_error(empty: Path) -> None:
 
 
 NONSENSE = [
-    b"", b"x", marshal.dumps([]), marshal.dumps((("a", 0), (1, 2)))[:-1], marshal.dumps((("a", 0), 1)), marshal.dumps((("b", 0), ())),
+    b"", b"x", marshal.dumps([]), marshal.dumps((("a", 0), (1, 2)))[:-1],
+    marshal.dumps((("a", 0), 1)), marshal.dumps((("b", 0), ())),
 ]  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tracemalloc
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -95,17 +94,6 @@ def test_newlines_are_counted(data: bytes, start: int, length: int) -> None:
     end = min(start + length, len(data))
     assert framing.count_newlines(data, start, end) == data.count(b"\n", start, end)
     assert framing.count_newlines(data, start) == data.count(b"\n", start)
-
-
-def test_newlines_are_counted_without_isal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "isal", None)
-    monkeypatch.setitem(sys.modules, "isal.isal_zlib", None)
-    framing._fast_adler32.cache_clear()
-    try:
-        assert framing._fast_adler32() is None
-        assert framing.count_newlines(b"a\n" * 10_000) == 10_000
-    finally:
-        framing._fast_adler32.cache_clear()
 
 
 def test_places_of_lines() -> None:

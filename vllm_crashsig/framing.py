@@ -7,8 +7,8 @@ that memory stays bounded and nothing is skipped.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from collections.abc import Iterator
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -135,8 +135,6 @@ def _without_escapes(text: bytes) -> bytes:
     return text.replace(b"\x1b", b"?") if _ANSI.search(text) else text
 
 
-_SLICE = 65520
-"""Bytes whose newlines can be told from sums modulo 65521, the prime of Adler-32."""
 _SMALL = 4096
 """Bytes below which counting them one by one is as fast."""
 
@@ -144,31 +142,14 @@ _SMALL = 4096
 def count_newlines(data: bytes, start: int = 0, end: int | None = None) -> int:
     """How many newlines there are between two places.
 
-    Before Python 3.14, bytes.count looks at one byte at a time, which takes as long as the gate's whole scan. Replacing each
-    newline by the byte after it in the code adds one to the sum of all bytes, and ISA-L sums with vector instructions.
+    Before Python 3.14, bytes.count looks at one byte at a time, which takes as long as the gate's whole scan; bytes.replace
+    leaps from one newline to the next.
     """
     end = len(data) if end is None else end
-    if end - start < _SMALL or (adler32 := _fast_adler32()) is None:
+    if end - start < _SMALL or sys.version_info >= (3, 14):
         return data.count(b"\n", start, end)
-    count = 0
-    for at in range(start, end, _SLICE):
-        part = data[at : min(at + _SLICE, end)]
-        raised = part.replace(b"\n", b"\x0b")
-        if raised is not part:
-            count += ((adler32(raised) & 0xFFFF) - (adler32(part) & 0xFFFF)) % 65521
-    return count
-
-
-@cache
-def _fast_adler32() -> Callable[[bytes], int] | None:
-    """ISA-L's Adler-32, where it is faster than counting and installed."""
-    if sys.version_info >= (3, 14):
-        return None
-    try:
-        from isal.isal_zlib import adler32
-    except ImportError:
-        return None
-    return adler32
+    part = data[start:end]
+    return len(part) - len(part.replace(b"\n", b""))
 
 
 class Framer:
