@@ -194,8 +194,39 @@ class Stream:
         return segment
 
 
-_TELLS: dict[str, dict[tuple[str, str], bool]] = {}
-"""By the catalogue's hash (of the last one) what is known of its indicators: one store for all sessions."""
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What a hit of an indicator means for the life that it stands in."""
+
+    is_failure: bool
+    relevant: bool
+    """Whether the first one may change the answer."""
+    claims: bool
+    """Whether it says what failure text in its line is about."""
+    breaks: bool
+    """Whether it shows, where it decides, that a part of the server went down."""
+    milestone: str | None
+    tells: bool
+    """Whether it tells of ranks."""
+    limit: int
+    """Characters of the line that are kept."""
+
+    @classmethod
+    def of(cls, fingerprint: Fingerprint, name: str) -> _Meaning:
+        indicator, failure = fingerprint.indicators[name], fingerprint.is_failure
+        return cls(
+            failure,
+            fingerprint.role in RELEVANT_ROLES,
+            indicator.weight != "context" if failure else fingerprint.role == "healthy",
+            fingerprint.role == "cascade",
+            indicator.milestone,
+            tells(fingerprint, name),
+            TEXT_LIMIT if failure else CONTEXT_LIMIT,
+        )
+
+
+_MEANINGS: dict[str, dict[tuple[str, str], _Meaning]] = {}
+"""By the catalogue's hash (of the last one) what its indicators mean: one store for all sessions."""
 
 
 class Correlator:
@@ -204,9 +235,9 @@ class Correlator:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._streams: dict[tuple[str, str | None], Stream] = {}
-        if catalogue.hash not in _TELLS:
-            _TELLS.clear()
-        self._tells = _TELLS.setdefault(catalogue.hash, {})
+        if catalogue.hash not in _MEANINGS:
+            _MEANINGS.clear()
+        self._meanings = _MEANINGS.setdefault(catalogue.hash, {})
 
     def streams(self) -> list[Stream]:
         return list(self._streams.values())
@@ -219,9 +250,12 @@ class Correlator:
         if stream is None:
             stream = self._streams[key] = Stream(*key)
             stream.begin()
+        hits = [(hit, self._meaning(hit)) for hit in found.hits]
         pid = line.scope.pid
-        if any((kind := self._milestone(h)) and stream.current.gives_way_to(kind, (h.indicator, pid)) for h in found.hits):
-            stream.begin()
+        for hit, meaning in hits:
+            if meaning.milestone and stream.current.gives_way_to(meaning.milestone, (hit.indicator, pid)):
+                stream.begin()
+                break
         segment = stream.current
         segment.first = segment.first or _bounded(line, (0, 0))
         if not found.only_progress:
@@ -232,49 +266,51 @@ class Correlator:
         relevant = False
         claimants: set[str] = set()
         segment.ranks.see(line.scope)
-        for hit in found.hits:
-            fingerprint = self._catalogue[hit.fingerprint]
-            if teller := self._is_teller(fingerprint, hit):
-                segment.ranks.note(hit)
-            track = segment.tracks.get((hit.fingerprint, hit.indicator))
-            if track is None:
-                track = segment.tracks[hit.fingerprint, hit.indicator] = Track(hit.fingerprint, hit.indicator)
-                relevant = relevant or fingerprint.role in RELEVANT_ROLES
-            track.add(hit, TEXT_LIMIT if fingerprint.is_failure else CONTEXT_LIMIT)
-            if (milestone := self._milestone(hit)) is not None:
-                segment.add_milestone(milestone, line)
-                if milestone == "start":
-                    segment.begun.add((hit.indicator, line.scope.pid))
-                relevant = relevant or segment.first_failure is not None
-            if fingerprint.is_failure:
-                if fingerprint.indicators[hit.indicator].weight != "context":
-                    claimants.add(fingerprint.id)
-                if fingerprint.role == "cascade" and hit.decisive:
-                    segment.broke_at = line.order
-                if hit.decisive and segment.first_failure is None:
-                    segment.first_failure = line.order
-            else:
-                segment.is_known = True
-                if teller:
-                    segment.context.update((n, v) for n, v in hit.facts.items() if n not in RECORDS)
-                else:
-                    segment.context.update(hit.facts)
-                if isinstance(container := hit.facts.get("container_id"), str) and len(segment.containers) < KEPT_SEGMENTS:
-                    segment.containers.add(container)
-                if fingerprint.role == "healthy":
-                    claimants.add(fingerprint.id)
+        for hit, meaning in hits:
+            relevant = self._add_hit(segment, hit, meaning) or relevant
+            if meaning.claims:
+                claimants.add(hit.fingerprint)
         if found.markers:
             relevant = segment.failures.add(line, found.markers, claimants) or relevant
         return relevant
 
-    def _is_teller(self, fingerprint: Fingerprint, hit: Hit) -> bool:
-        key = (hit.fingerprint, hit.indicator)
-        if key not in self._tells:
-            self._tells[key] = tells(fingerprint, hit.indicator)
-        return self._tells[key]
+    def _add_hit(self, segment: Segment, hit: Hit, meaning: _Meaning) -> bool:
+        line = hit.line
+        relevant = False
+        if meaning.tells:
+            segment.ranks.note(hit)
+        track = segment.tracks.get((hit.fingerprint, hit.indicator))
+        if track is None:
+            track = segment.tracks[hit.fingerprint, hit.indicator] = Track(hit.fingerprint, hit.indicator)
+            relevant = meaning.relevant
+        track.add(hit, meaning.limit)
+        if meaning.milestone is not None:
+            segment.add_milestone(meaning.milestone, line)
+            if meaning.milestone == "start":
+                segment.begun.add((hit.indicator, line.scope.pid))
+            relevant = relevant or segment.first_failure is not None
+        if meaning.is_failure:
+            if hit.decisive:
+                if meaning.breaks:
+                    segment.broke_at = line.order
+                if segment.first_failure is None:
+                    segment.first_failure = line.order
+            return relevant
+        segment.is_known = True
+        if meaning.tells:
+            segment.context.update((n, v) for n, v in hit.facts.items() if n not in RECORDS)
+        else:
+            segment.context.update(hit.facts)
+        if isinstance(container := hit.facts.get("container_id"), str) and len(segment.containers) < KEPT_SEGMENTS:
+            segment.containers.add(container)
+        return relevant
 
-    def _milestone(self, hit: Hit) -> str | None:
-        return self._catalogue[hit.fingerprint].indicators[hit.indicator].milestone
+    def _meaning(self, hit: Hit) -> _Meaning:
+        key = (hit.fingerprint, hit.indicator)
+        meaning = self._meanings.get(key)
+        if meaning is None:
+            meaning = self._meanings[key] = _Meaning.of(self._catalogue[hit.fingerprint], hit.indicator)
+        return meaning
 
 
 def comparable(a: LogLine, b: LogLine) -> bool:
