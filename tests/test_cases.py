@@ -390,6 +390,30 @@ def test_two_servers_in_one_log_are_no_restart(tmp_path: Path) -> None:
     assert classify(put(tmp_path, "x", mixed)).silences == []
 
 
+OLD_START = """\
+INFO 11-30 19:{m}:01 [__init__.py:239] Automatically detected platform cuda.
+INFO 11-30 19:{m}:04 [api_server.py:1043] vLLM API server version 0.8.5
+INFO 11-30 19:{m}:19 [core.py:58] Initializing a V1 LLM engine (v0.8.5) with config: model='m', tensor_parallel_size=1
+INFO 11-30 19:{m}:27 [gpu_model_runner.py:1329] Starting to load model m...
+"""
+
+
+def test_a_banner_without_a_pid_that_comes_again(tmp_path: Path) -> None:
+    """Up to vLLM 0.9 no line of the server tells its pid."""
+    loop = "".join(OLD_START.format(m=m) for m in (10, 12, 14))
+    found = classify(put(tmp_path, "loop", loop))
+    assert [(s.line, s.phase) for s in found.silences] == [(5, "weights-load"), (9, "weights-load")]
+    both = "".join(line * 2 for line in OLD_START.format(m=10).splitlines(keepends=True))
+    assert classify(put(tmp_path, "both", both)).silences == [], "two servers that start together"
+
+
+def test_logs_of_two_servers_behind_each_other_are_no_restart(tmp_path: Path) -> None:
+    day = OLD_START.format(m=10) + "INFO:     Application startup complete.\nINFO 11-30 19:11:30 [loggers.py:87] x\n"
+    later = OLD_START.format(m=12) + "INFO:     Application startup complete.\n"
+    assert [s.line for s in classify(put(tmp_path, "restart", day + later)).silences] == [6]
+    assert classify(put(tmp_path, "cat", later + day)).silences == []
+
+
 def test_a_crash_loop_whose_log_shows_nothing(tmp_path: Path) -> None:
     pod = (INCIDENTS / "k8s-137-no-oom/pod.json").read_text()
     loop = pod.replace('"exitCode": 137', '"exitCode": 1').replace(

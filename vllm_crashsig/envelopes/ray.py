@@ -120,7 +120,8 @@ def _serve(match: re.Match[str], peeled: Peeled) -> None:
 SERVE = Prefix(
     "ray-log",
     re.compile(
-        rf"({LEVEL_WORD}) {DAY} {CLOCK},(\d{{3}}) ((?:[^\s\[\]]{{1,128}} ){{1,4}}?)(?:(?:-- )?[\w./-]{{1,120}}\.py:\d{{1,6}} - |-- )",
+        rf"({LEVEL_WORD}) {DAY} {CLOCK},(\d{{3}}) ((?:[^\s\[\]]{{1,128}} ){{1,4}}?)"
+        r"(?:(?:-- )?[\w./-]{1,120}\.py:\d{1,6} - |-- )",
         re.ASCII,
     ),
     _serve,
