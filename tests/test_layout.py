@@ -155,6 +155,13 @@ LOG = [
         ("[llm3]:{line}", ["torch-elastic"]),
         ("[gpu-07]: {line}", ["bracketed"]),
         ("2026-11-30T19:41:58Z 3: {line}", ["srun"]),
+        ("com.docker.compose.project=llm,env=prod {line}", ["label com.docker.compose.project=llm,env=prod "]),
+        ("2026-11-30T19:41:58.123456789Z env=prod {line}", ["label env=prod "]),
+        ("0|vllm  | {line}", ["label 0|", "compose"]),  # pm2
+        ("19:41:{n:02} vllm.1    | {line}", ["label 0:0:0 ", "compose"]),  # foreman
+        ("[vllm] {line}", ["label [vllm] "]),
+        ("server.log:{n}:{line}", ["label server.log:0:"]),
+        ("+{line}", ["label +"]),
         ("vllm-1  | {line}", []),  # needs no proof
         ("{line}", []),
     ],
@@ -177,11 +184,14 @@ def test_what_stands_on_every_line_is_known(form: str, labels: list[str], tmp_pa
         ["12:00:01 a", "12:00:02 b", "12:00:03 c"],
         ["{", "    a", "}"],
         ["note: a", "note: b", "note: c"],
+        ["tool> ls", "tool> cat notes", "tool> INFO 11-30 19:41:58 [a.py:1] x", "tool> exit"],
         [],
     ],
 )
 def test_what_stands_on_some_lines_is_the_messages(lines: list[str]) -> None:
-    assert not {"numbered", "indented", "pdsh", "stern"} & set(sniff_layout("\n".join(lines).encode(), whole=True).labels)
+    labels = sniff_layout("\n".join(lines).encode(), whole=True).labels
+    assert not {"numbered", "indented", "pdsh", "stern"} & set(labels)
+    assert not any(name.startswith("label ") for name in labels)
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120])

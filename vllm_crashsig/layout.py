@@ -3,6 +3,7 @@ line first. All of this shows only where many lines are seen together."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from .envelopes import FINAL, TRUSTED, Peeled, peel
+from .envelopes import FINAL, TRUSTED, Peeled, label, peel
 from .envelopes.clean import visible_width
 from .envelopes.labels import TRACEBACK_LIKE
 from .envelopes.pastes import NUMBERED
@@ -42,8 +43,15 @@ FEW_STEPS = 3
 """Steps in time of a short log that must all go backward, with a time on each of its lines."""
 LABELLED_SHARE = 0.97
 """Share of lines that must carry a label, for it to be taken from all."""
+TRIED = 60
+"""Lines on which it is tried what stands behind a label that no peeler knows."""
+LONGEST = 120
+"""Characters of such a label."""
+PROVEN = 3
+"""Lines that must begin with a known header behind it."""
 
 _WORD = re.compile(r"[^\W_]")
+_DIGITS = re.compile(r"[0-9]+")
 _HUGGED = re.compile(r"\[[A-Za-z][\w.-]{1,252}\]:\S")
 
 
@@ -89,8 +97,16 @@ def _number(line: str) -> int | None:
 
 
 def _labels(lines: Sequence[str]) -> list[str]:
-    """Labels that look like prose (``3: text``) but stand on every line, inside of what a container tells of them."""
-    peeled = [peel(line) for line in lines]
+    """Labels that stand on every line, inside of what a container tells of them: such as look like prose (``3: text``), or such
+    as nobody knows, and then perhaps others in them."""
+    found = _trusted(lines, [])
+    if not found and (unknown := _in_common([peel(line).text for line in lines])):
+        return [unknown, *_trusted(lines, [unknown])]
+    return found
+
+
+def _trusted(lines: Sequence[str], outer: list[str]) -> list[str]:
+    peeled = [peel(line, outer or None) for line in lines]
     found = []
     for name in TRUSTED:
         if name == "bracketed" and any(_HUGGED.match(p.text) is not None for p in peeled):
@@ -102,6 +118,32 @@ def _labels(lines: Sequence[str]) -> list[str]:
         if labelled > proven and labelled >= LABELLED_SHARE * len(lines):
             found.append(name)
     return found
+
+
+def _in_common(texts: Sequence[str]) -> str | None:
+    """A prefix of all lines that no peeler knows, with the header of a known logger, or a failure, right behind it on some."""
+    prefix = _shared(sorted(_DIGITS.sub("0", text[:LONGEST]) for text in texts))
+    if not prefix:
+        return None
+    best, most = None, max(PROVEN, 2 * sum(map(_shows_itself, texts[:TRIED])) + 1) - 1
+    for name in (label(prefix[:end]) for end in range(1, len(prefix) + 1) if not prefix[end - 1].isalnum()):
+        shown = sum("label" in peel(text, [name]).layers and _shows_itself(text, name) for text in texts[:TRIED])
+        best, most = (name, shown) if shown > most else (best, most)
+    return best
+
+
+def _shows_itself(text: str, name: str = "") -> bool:
+    peeled = peel(text, [name])
+    return not FINAL.isdisjoint(peeled.layers) or TRACEBACK_LIKE.match(peeled.text) is not None
+
+
+def _shared(ordered: Sequence[str]) -> str:
+    """The longest prefix that enough of the sorted lines share."""
+    window = max(2, math.ceil(LABELLED_SHARE * len(ordered)))
+    pairs = [(ordered[at], ordered[at + window - 1]) for at in range(len(ordered) - window + 1)]
+    same = (next((at for at, (a, b) in enumerate(zip(*pair, strict=False)) if a != b), min(map(len, pair))) for pair in pairs)
+    length, at = max(((length, -at) for at, length in enumerate(same)), default=(0, 0))
+    return ordered[-at][:length] if ordered else ""
 
 
 def _has_label(name: str, peeled: Peeled) -> bool:

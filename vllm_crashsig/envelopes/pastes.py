@@ -1,9 +1,11 @@
-"""What quoting and listing put in front of a line: Markdown and mail quotes, line numbers, the indentation of code."""
+"""What quoting and listing put in front of a line: Markdown and mail quotes, line numbers, the indentation of code, and
+whatever else the lines of a source have in common."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .base import Peeled, Prefix
 
@@ -33,3 +35,25 @@ NUMBERED = Listed("numbered", re.compile(r" {0,8}\d{1,8}(?: \| ?| ?\t|: ?| {2})|
 
 INDENTED = Listed("indented", re.compile(r" {4}|\t|\s*$"))
 """Four spaces or a tab: a block of code in Markdown."""
+
+_LABEL = "label "
+
+
+def label(prefix: str) -> str:
+    """The name, among the labels of a layout, of a prefix that no peeler knows and every line of a source has. Its numbers may
+    differ."""
+    return _LABEL + prefix
+
+
+@lru_cache(maxsize=64)
+def labelled(name: str) -> Listed | None:
+    """The peeler of such a prefix; None where this is no such name."""
+    if not name.startswith(_LABEL):
+        return None
+    prefix = name.removeprefix(_LABEL)
+    pattern = "".join(r"\d+" if part.isdigit() else re.escape(part) for part in _NUMBERS.split(prefix) if part)
+    bare = "".join(r"\d+" if part.isdigit() else re.escape(part) for part in _NUMBERS.split(prefix.rstrip()) if part)
+    return Listed("label", re.compile(f"{pattern}|{bare}\\s*$", re.ASCII))
+
+
+_NUMBERS = re.compile(r"([0-9]+)")
