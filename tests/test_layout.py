@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from corpus import SAMPLES
 
 from vllm_crashsig import Classifier, Report, classify, classify_paths
 from vllm_crashsig.envelopes.clean import SPOILERS, plain_text, strip_escapes
@@ -159,7 +160,8 @@ LOG = [
         ("2026-11-30T19:41:58.123456789Z env=prod {line}", ["label env=prod "]),
         ("0|vllm  | {line}", ["label 0|", "compose"]),  # pm2
         ("19:41:{n:02} vllm.1    | {line}", ["label 0:0:0 ", "compose"]),  # foreman
-        ("[vllm] {line}", ["label [vllm] "]),
+        ("[vllm] {line}", ["names [vllm] "]),
+        ("llm.blue server {line}", ["names llm.blue server "]),  # stern, of a Pod without a generated name
         ("server.log:{n}:{line}", ["label server.log:0:"]),
         ("+{line}", ["label +"]),
         ("vllm-1  | {line}", []),  # needs no proof
@@ -172,6 +174,22 @@ def test_what_stands_on_every_line_is_known(form: str, labels: list[str], tmp_pa
     report = on_disk(tmp_path, text)
     assert report.cause is not None and report.cause.id == "cuda-oom"
     assert report.cause.culprit.rank == (3 if labels in (["srun"], ["torch-elastic"]) else None)
+
+
+@pytest.mark.parametrize("form", ["{} server ", "[{}] ", "[{} main] ", "{}:server ", "{}/server/7d1c2a "])
+def test_who_wrote_a_line_is_known_by_what_stands_before_it(form: str, tmp_path: Path) -> None:
+    """One of two servers fails, the other one works on. Taken for one, it would have survived."""
+    up = (SAMPLES / "healthy/vllm-healthy-sigterm.log").read_text().splitlines()
+    up = up[: next(n for n, line in enumerate(up) if "Application startup complete" in line) + 1]
+    work = "INFO 11-30 19:4{}:08 [loggers.py:1] Engine 000: Avg prompt throughput: 1.2 tokens/s, Running: 1 reqs"
+    blue, green = form.format("blue"), form.format("green")
+    lines = [green + line for line in up]
+    for n, line in enumerate([*up, *LOG]):
+        lines += [blue + line, green + work.format(n % 10)]
+    lines += [green + work.format(n) for n in range(9)]
+    report = on_disk(tmp_path, "\n".join(lines) + "\n")
+    assert report.cause is not None and report.cause.id == "cuda-oom"
+    assert {e.scope.container for e in report.cause.evidence} == {"/".join(blue.strip(" []:").split())}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +209,7 @@ def test_what_stands_on_every_line_is_known(form: str, labels: list[str], tmp_pa
 def test_what_stands_on_some_lines_is_the_messages(lines: list[str]) -> None:
     labels = sniff_layout("\n".join(lines).encode(), whole=True).labels
     assert not {"numbered", "indented", "pdsh", "stern"} & set(labels)
-    assert not any(name.startswith("label ") for name in labels)
+    assert not any(name.startswith(("label ", "names ")) for name in labels)
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120])

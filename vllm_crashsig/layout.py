@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from .envelopes import FINAL, TRUSTED, Peeled, label, peel
+from .envelopes import FINAL, TRUSTED, Peeled, label, names, peel
 from .envelopes.clean import visible_width
 from .envelopes.labels import TRACEBACK_LIKE
 from .envelopes.pastes import NUMBERED
@@ -47,11 +47,19 @@ TRIED = 60
 """Lines on which it is tried what stands behind a label that no peeler knows."""
 LONGEST = 120
 """Characters of such a label."""
+WRITERS = 16
+"""Names of containers among the lines of one log."""
 PROVEN = 3
 """Lines that must begin with a known header behind it."""
 
 _WORD = re.compile(r"[^\W_]")
 _DIGITS = re.compile(r"[0-9]+")
+_SHAPES = (
+    re.compile(r"\[(?!(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL))[A-Za-z][^\]\n]{0,200}\]:? "),
+    re.compile(r"[A-Za-z][\w.~-]{0,252} [a-z][a-z0-9.-]{0,62} ", re.ASCII),
+    re.compile(r"[\w.@~-]{1,120}[:/][\w.:/@~-]{1,200}:? ", re.ASCII),
+)
+"""How a log of several writers names them: ``[gateway] ``, ``llm server `` (stern), ``llm-0:server ``, ``service/task/7d ``."""
 _HUGGED = re.compile(r"\[[A-Za-z][\w.-]{1,252}\]:\S")
 
 
@@ -99,25 +107,42 @@ def _number(line: str) -> int | None:
 def _labels(lines: Sequence[str]) -> list[str]:
     """Labels that stand on every line, inside of what a container tells of them: such as look like prose (``3: text``), or such
     as nobody knows, and then perhaps others in them."""
-    found = _trusted(lines, [])
-    if not found and (unknown := _in_common([peel(line).text for line in lines])):
-        return [unknown, *_trusted(lines, [unknown])]
+    peeled = [peel(line) for line in lines]
+    found = _trusted(peeled)
+    if not found and len(lines) >= PROVEN:
+        texts = [p.text for p in peeled]
+        if unknown := _named(texts) or _in_common(texts):
+            return [unknown, *_trusted([peel(line, [unknown]) for line in lines])]
     return found
 
 
-def _trusted(lines: Sequence[str], outer: list[str]) -> list[str]:
-    peeled = [peel(line, outer or None) for line in lines]
+def _trusted(peeled: Sequence[Peeled]) -> list[str]:
     found = []
     for name in TRUSTED:
         if name == "bracketed" and any(_HUGGED.match(p.text) is not None for p in peeled):
             continue  # a host has a space behind it
         proven = sum(name in p.layers for p in peeled)
-        if len(lines) < FEW_STEPS and not proven:
+        if len(peeled) < FEW_STEPS and not proven:
             continue
         labelled = proven + sum(name not in p.layers and _has_label(name, p) for p in peeled)
-        if labelled > proven and labelled >= LABELLED_SHARE * len(lines):
+        if labelled > proven and labelled >= LABELLED_SHARE * len(peeled):
             found.append(name)
     return found
+
+
+def _named(texts: Sequence[str]) -> str | None:
+    """Names that no peeler knows of who wrote each line: a few, with the header of a known logger right behind them on some."""
+    for shape in _SHAPES:
+        if sum(shape.match(text) is not None for text in texts[:MIN_LINES]) < min(MIN_LINES, len(texts)) - 1:
+            continue
+        found = Counter(match.group() for text in texts if (match := shape.match(text)) is not None)
+        if len(found) > WRITERS or found.total() < max(LABELLED_SHARE * len(texts), 2 * len(found)):
+            continue
+        name = names(found)
+        shown = sum(_shows_itself(text, name) for text in texts[:TRIED])
+        if shown >= PROVEN and shown > 2 * sum(map(_shows_itself, texts[:TRIED])):
+            return name
+    return None
 
 
 def _in_common(texts: Sequence[str]) -> str | None:

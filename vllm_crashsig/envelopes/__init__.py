@@ -10,9 +10,9 @@ from __future__ import annotations
 from .base import Peeled, Peeler
 from .clean import glued_log, last_state, strip_escapes
 from .dispatch import FINAL, OUTERMOST, TRUSTED, candidates, strong, trusted, weak
-from .pastes import label
+from .pastes import label, names
 
-__all__ = ["FINAL", "OUTERMOST", "TRUSTED", "Peeled", "Peeler", "label", "peel"]
+__all__ = ["FINAL", "OUTERMOST", "TRUSTED", "Peeled", "Peeler", "label", "names", "peel"]
 
 MAX_LAYERS = 12
 """Deeper nesting than any real log has; a bound, so that hostile input costs little."""

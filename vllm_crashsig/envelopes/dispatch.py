@@ -176,7 +176,7 @@ OUTERMOST: dict[str, Peeler] = {listed.name: listed for listed in (pastes.NUMBER
 
 
 def trusted(name: str) -> Peeler | None:
-    """The peeler of a label that stands on every line, by a name of `TRUSTED` or one that `pastes.label` made."""
+    """The peeler of a label that stands on every line, by a name of `TRUSTED` or one that `pastes` made."""
     return TRUSTED.get(name) or pastes.labelled(name)
 
 

@@ -4,6 +4,7 @@ whatever else the lines of a source have in common."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,7 +37,7 @@ NUMBERED = Listed("numbered", re.compile(r" {0,8}\d{1,8}(?: \| ?| ?\t|: ?| {2})|
 INDENTED = Listed("indented", re.compile(r" {4}|\t|\s*$"))
 """Four spaces or a tab: a block of code in Markdown."""
 
-_LABEL = "label "
+_LABEL, _NAMES = "label ", "names "
 
 
 def label(prefix: str) -> str:
@@ -45,15 +46,43 @@ def label(prefix: str) -> str:
     return _LABEL + prefix
 
 
+def names(prefixes: Iterable[str]) -> str:
+    """The same of some prefixes of which every line has one, each with the name of who wrote it."""
+    return _NAMES + "\n".join(sorted(prefixes))
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One of some given prefixes, each the name of a container: ``[gateway] text``, ``llm server text``."""
+
+    pattern: re.Pattern[str]
+    name: str = "names"
+
+    def peel(self, peeled: Peeled) -> bool:
+        match = self.pattern.match(peeled.text)
+        if match is None:
+            return False
+        if peeled.container is None:
+            peeled.container = "/".join(match.group().strip(" []:|").split())
+        peeled.layers.append(self.name)
+        peeled.text = peeled.text[match.end() :]
+        return True
+
+
 @lru_cache(maxsize=64)
-def labelled(name: str) -> Listed | None:
-    """The peeler of such a prefix; None where this is no such name."""
-    if not name.startswith(_LABEL):
-        return None
-    prefix = name.removeprefix(_LABEL)
-    pattern = "".join(r"\d+" if part.isdigit() else re.escape(part) for part in _NUMBERS.split(prefix) if part)
-    bare = "".join(r"\d+" if part.isdigit() else re.escape(part) for part in _NUMBERS.split(prefix.rstrip()) if part)
-    return Listed("label", re.compile(f"{pattern}|{bare}\\s*$", re.ASCII))
+def labelled(name: str) -> Listed | Named | None:
+    """The peeler of such prefixes; None where this is no such name."""
+    if name.startswith(_LABEL):
+        prefix = name.removeprefix(_LABEL)
+        return Listed("label", re.compile(f"{_numbered(prefix)}|{_numbered(prefix.rstrip())}\\s*$", re.ASCII))
+    if name.startswith(_NAMES):
+        each = name.removeprefix(_NAMES).split("\n")
+        return Named(re.compile("|".join(f"{re.escape(prefix)}|{re.escape(prefix.rstrip())}$" for prefix in each)))
+    return None
+
+
+def _numbered(prefix: str) -> str:
+    return "".join(r"\d+" if part.isdigit() else re.escape(part) for part in _NUMBERS.split(prefix) if part)
 
 
 _NUMBERS = re.compile(r"([0-9]+)")
