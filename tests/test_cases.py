@@ -437,6 +437,43 @@ def test_others_that_go_on_show_that_a_start_ended(tmp_path: Path) -> None:
     assert classify(put(tmp_path, "h2", up + later[0].replace("19:50", "19:38")), tmp_path / "worker.log").silences == []
 
 
+# --- Several containers in one log ---------------------------------------------------------------------------------------
+
+
+def beside(crash: str, date: str = "11-30") -> str:
+    """A compose log of a server that works on, with the lines of another container between its own."""
+    up = (HEALTHY / "vllm-healthy-sigterm.log").read_text().splitlines()
+    up = up[: next(i for i, line in enumerate(up) if "Application startup complete" in line) + 1]
+    work = [
+        f"INFO {date} 19:5{i}:00 [loggers.py:1] Engine 000: Avg generation throughput: 6.6 tokens/s, Running: 1 reqs"
+        for i in range(8)
+    ]
+    lines = ["web-1   | " + line for line in [*up, *work[:4]]]
+    lines += ["vllm-1  | " + line for line in crash.splitlines()]
+    return "\n".join([*lines, *("web-1   | " + line for line in work[4:])]) + "\n"
+
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.50 GiB"
+
+
+@pytest.mark.parametrize(
+    ("crash", "verdict"),
+    [
+        (f"ERROR 11-30 19:53:10 [core.py:708] worker 3: {OOM}", "crash"),  # the layout of vLLM
+        (f"Traceback (most recent call last):\n{OOM}", "crash"),
+        (f"step 3: the tool said: {OOM}", "healthy"),  # an agent
+    ],
+)
+def test_a_container_beside_one_that_works_on(crash: str, verdict: str, tmp_path: Path) -> None:
+    assert classify(put(tmp_path, "compose", beside(crash))).verdict == verdict
+
+
+def test_a_container_that_failed_days_before_in_the_same_log(tmp_path: Path) -> None:
+    """`docker compose logs` prints all that it has, of each container."""
+    found = classify(put(tmp_path, "compose", beside(f"ERROR 11-21 08:11:10 [core.py:708] {OOM}")))
+    assert found.cause is not None and found.cause.id == "cuda-oom"
+
+
 # --- Folders and bundles -------------------------------------------------------------------------------------------------
 
 
