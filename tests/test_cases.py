@@ -390,6 +390,30 @@ def test_two_servers_in_one_log_are_no_restart(tmp_path: Path) -> None:
     assert classify(put(tmp_path, "x", mixed)).silences == []
 
 
+OLD_START = """\
+INFO 11-30 19:{m}:01 [__init__.py:239] Automatically detected platform cuda.
+INFO 11-30 19:{m}:04 [api_server.py:1043] vLLM API server version 0.8.5
+INFO 11-30 19:{m}:19 [core.py:58] Initializing a V1 LLM engine (v0.8.5) with config: model='m', tensor_parallel_size=1
+INFO 11-30 19:{m}:27 [gpu_model_runner.py:1329] Starting to load model m...
+"""
+
+
+def test_a_banner_without_a_pid_that_comes_again(tmp_path: Path) -> None:
+    """Up to vLLM 0.9 no line of the server tells its pid."""
+    loop = "".join(OLD_START.format(m=m) for m in (10, 12, 14))
+    found = classify(put(tmp_path, "loop", loop))
+    assert [(s.line, s.phase) for s in found.silences] == [(5, "weights-load"), (9, "weights-load")]
+    both = "".join(line * 2 for line in OLD_START.format(m=10).splitlines(keepends=True))
+    assert classify(put(tmp_path, "both", both)).silences == [], "two servers that start together"
+
+
+def test_logs_of_two_servers_behind_each_other_are_no_restart(tmp_path: Path) -> None:
+    day = OLD_START.format(m=10) + "INFO:     Application startup complete.\nINFO 11-30 19:11:30 [loggers.py:87] x\n"
+    later = OLD_START.format(m=12) + "INFO:     Application startup complete.\n"
+    assert [s.line for s in classify(put(tmp_path, "restart", day + later)).silences] == [6]
+    assert classify(put(tmp_path, "cat", later + day)).silences == []
+
+
 def test_a_crash_loop_whose_log_shows_nothing(tmp_path: Path) -> None:
     pod = (INCIDENTS / "k8s-137-no-oom/pod.json").read_text()
     loop = pod.replace('"exitCode": 137', '"exitCode": 1').replace(
@@ -411,6 +435,43 @@ def test_others_that_go_on_show_that_a_start_ended(tmp_path: Path) -> None:
     assert [(Path(s.source).name, s.line) for s in found.silences] == [("worker.log", 30)]
     assert found.verdict == "healthy"
     assert classify(put(tmp_path, "h2", up + later[0].replace("19:50", "19:38")), tmp_path / "worker.log").silences == []
+
+
+# --- Several containers in one log ---------------------------------------------------------------------------------------
+
+
+def beside(crash: str, date: str = "11-30") -> str:
+    """A compose log of a server that works on, with the lines of another container between its own."""
+    up = (HEALTHY / "vllm-healthy-sigterm.log").read_text().splitlines()
+    up = up[: next(i for i, line in enumerate(up) if "Application startup complete" in line) + 1]
+    work = [
+        f"INFO {date} 19:5{i}:00 [loggers.py:1] Engine 000: Avg generation throughput: 6.6 tokens/s, Running: 1 reqs"
+        for i in range(8)
+    ]
+    lines = ["web-1   | " + line for line in [*up, *work[:4]]]
+    lines += ["vllm-1  | " + line for line in crash.splitlines()]
+    return "\n".join([*lines, *("web-1   | " + line for line in work[4:])]) + "\n"
+
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.50 GiB"
+
+
+@pytest.mark.parametrize(
+    ("crash", "verdict"),
+    [
+        (f"ERROR 11-30 19:53:10 [core.py:708] worker 3: {OOM}", "crash"),  # the layout of vLLM
+        (f"Traceback (most recent call last):\n{OOM}", "crash"),
+        (f"step 3: the tool said: {OOM}", "healthy"),  # an agent
+    ],
+)
+def test_a_container_beside_one_that_works_on(crash: str, verdict: str, tmp_path: Path) -> None:
+    assert classify(put(tmp_path, "compose", beside(crash))).verdict == verdict
+
+
+def test_a_container_that_failed_days_before_in_the_same_log(tmp_path: Path) -> None:
+    """`docker compose logs` prints all that it has, of each container."""
+    found = classify(put(tmp_path, "compose", beside(f"ERROR 11-21 08:11:10 [core.py:708] {OOM}")))
+    assert found.cause is not None and found.cause.id == "cuda-oom"
 
 
 # --- Folders and bundles -------------------------------------------------------------------------------------------------

@@ -156,6 +156,7 @@ LINES: list[tuple[str, str, list[str], dict[str, Any]]] = [
     ("2026-11-30 19:41:58,250\tVINFO scripts.py:1 -- x", "x", ["ray-log"], {"level": "info"}),
     ("INFO worker.py:1342 -- Connecting", "Connecting", ["ray-log"], {"level": "info", "time": None}),
     ("INFO 2026-11-30 19:41:58,250 controller 12 deployment_state.py:9 - x", "x", ["ray-log"], {"component": "controller"}),
+    ("INFO 2026-11-30 19:41:58,250 controller 12 -- x", "x", ["ray-log"], {"component": "controller", "level": "info"}),
     ("ERROR 2026-11-30 19:41:58,250 default_VLLM ab1 r-1 -- replica.py:9 - x", "x", ["ray-log"], {"component": "default_VLLM"}),
     # vllm
     ("(EngineCore_DP0 pid=94) x", "x", ["vllm"], {"component": "EngineCore_DP0", "pid": 94, "rank": None}),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from corpus import SAMPLES
 
 from vllm_crashsig import Classifier, Report, classify, classify_paths
 from vllm_crashsig.envelopes.clean import SPOILERS, plain_text, strip_escapes
@@ -155,6 +156,14 @@ LOG = [
         ("[llm3]:{line}", ["torch-elastic"]),
         ("[gpu-07]: {line}", ["bracketed"]),
         ("2026-11-30T19:41:58Z 3: {line}", ["srun"]),
+        ("com.docker.compose.project=llm,env=prod {line}", ["label com.docker.compose.project=llm,env=prod "]),
+        ("2026-11-30T19:41:58.123456789Z env=prod {line}", ["label env=prod "]),
+        ("0|vllm  | {line}", ["label 0|", "compose"]),  # pm2
+        ("19:41:{n:02} vllm.1    | {line}", ["label 0:0:0 ", "compose"]),  # foreman
+        ("[vllm] {line}", ["names [vllm] "]),
+        ("llm.blue server {line}", ["names llm.blue server "]),  # stern, of a Pod without a generated name
+        ("server.log:{n}:{line}", ["label server.log:0:"]),
+        ("+{line}", ["label +"]),
         ("vllm-1  | {line}", []),  # needs no proof
         ("{line}", []),
     ],
@@ -167,6 +176,22 @@ def test_what_stands_on_every_line_is_known(form: str, labels: list[str], tmp_pa
     assert report.cause.culprit.rank == (3 if labels in (["srun"], ["torch-elastic"]) else None)
 
 
+@pytest.mark.parametrize("form", ["{} server ", "[{}] ", "[{} main] ", "{}:server ", "{}/server/7d1c2a "])
+def test_who_wrote_a_line_is_known_by_what_stands_before_it(form: str, tmp_path: Path) -> None:
+    """One of two servers fails, the other one works on. Taken for one, it would have survived."""
+    up = (SAMPLES / "healthy/vllm-healthy-sigterm.log").read_text().splitlines()
+    up = up[: next(n for n, line in enumerate(up) if "Application startup complete" in line) + 1]
+    work = "INFO 11-30 19:4{}:08 [loggers.py:1] Engine 000: Avg prompt throughput: 1.2 tokens/s, Running: 1 reqs"
+    blue, green = form.format("blue"), form.format("green")
+    lines = [green + line for line in up]
+    for n, line in enumerate([*up, *LOG]):
+        lines += [blue + line, green + work.format(n % 10)]
+    lines += [green + work.format(n) for n in range(9)]
+    report = on_disk(tmp_path, "\n".join(lines) + "\n")
+    assert report.cause is not None and report.cause.id == "cuda-oom"
+    assert {e.scope.container for e in report.cause.evidence} == {"/".join(blue.strip(" []:").split())}
+
+
 @pytest.mark.parametrize(
     "lines",
     [
@@ -177,11 +202,14 @@ def test_what_stands_on_every_line_is_known(form: str, labels: list[str], tmp_pa
         ["12:00:01 a", "12:00:02 b", "12:00:03 c"],
         ["{", "    a", "}"],
         ["note: a", "note: b", "note: c"],
+        ["tool> ls", "tool> cat notes", "tool> INFO 11-30 19:41:58 [a.py:1] x", "tool> exit"],
         [],
     ],
 )
 def test_what_stands_on_some_lines_is_the_messages(lines: list[str]) -> None:
-    assert not {"numbered", "indented", "pdsh", "stern"} & set(sniff_layout("\n".join(lines).encode(), whole=True).labels)
+    labels = sniff_layout("\n".join(lines).encode(), whole=True).labels
+    assert not {"numbered", "indented", "pdsh", "stern"} & set(labels)
+    assert not any(name.startswith(("label ", "names ")) for name in labels)
 
 
 @pytest.mark.parametrize("columns", [80, 100, 120])

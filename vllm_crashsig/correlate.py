@@ -20,6 +20,8 @@ KEPT_SEGMENTS = 64
 """Lives that are kept of each stream: restart loops longer than this lose those in the middle (and say so)."""
 KEPT_PIDS = 64
 """Working processes that are told apart in each life."""
+RESTARTED = 10.0
+"""Seconds between two banners without a pid from which on they show a restart: side by side, servers start at once."""
 RELEVANT_ROLES = frozenset({"root", "either", "cascade", "degraded", "noise", "healthy"})
 """Roles whose first hit can change the answer."""
 LEAD = 100
@@ -90,14 +92,16 @@ class Segment:
     notes: dict[tuple[str, str], int] = field(default_factory=dict)
     first: LogLine | None = None
     last: LogLine | None = None
+    told: tuple[float, str | None] | None = None
+    """The last time that a line told, and its clock."""
     first_failure: int | None = None
     """Order of the first hit that speaks of a failure."""
     broke_at: int | None = None
     """Order of the last line that shows a consequence: some part of the server went down."""
     is_known: bool = False
     """Whether it shows that it is of the kind that the catalogue knows (a start, a setting, a version), apart from failures."""
-    begun: set[tuple[str, int | None]] = field(default_factory=set)
-    """Start banners, and the pids that printed them: a process prints its own once."""
+    begun: dict[tuple[str, int | None], LogLine] = field(default_factory=dict)
+    """Start banners by the pids that printed them: a process prints its own once."""
     at_work: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Order of the first and the last line in which each process (by its pid, as far as it tells) shows work."""
 
@@ -129,10 +133,12 @@ class Segment:
         ):
             self.at_work[pid] = (self.at_work.get(pid, (line.order, 0))[0], line.order)
 
-    def gives_way_to(self, milestone: str, banner: tuple[str, int | None]) -> bool:
+    def gives_way_to(self, milestone: str, banner: tuple[str, int | None], line: LogLine) -> bool:
         """Whether a milestone after this shows that another life began. banner: its indicator, and the pid that printed it."""
         if milestone == "start":
-            return self.ended() or (banner[1] is not None and banner in self.begun)
+            earlier = self.begun.get(banner)
+            again = earlier is not None and (banner[1] is not None or (seconds_between(earlier, line) or 0.0) >= RESTARTED)
+            return self.ended() or again
         if milestone == "boot":  # nothing else runs in a container that begins
             return bool(self.tracks)
         return milestone == "import" and (self.was_up or bool(self.stops))  # workers load it too, but before the server is up
@@ -253,13 +259,15 @@ class Correlator:
         hits = [(hit, self._meaning(hit)) for hit in found.hits]
         pid = line.scope.pid
         for hit, meaning in hits:
-            if meaning.milestone and stream.current.gives_way_to(meaning.milestone, (hit.indicator, pid)):
+            if meaning.milestone and stream.current.gives_way_to(meaning.milestone, (hit.indicator, pid), line):
                 stream.begin()
                 break
         segment = stream.current
         segment.first = segment.first or _bounded(line, (0, 0))
         if not found.only_progress:
             segment.last = _bounded(line, (0, 0))
+        if line.time is not None:
+            segment.told = (line.time, line.clock)
         for note in found.notes:
             if note in segment.notes or len(segment.notes) < 400:
                 segment.notes[note] = segment.notes.get(note, 0) + 1
@@ -287,7 +295,7 @@ class Correlator:
         if meaning.milestone is not None:
             segment.add_milestone(meaning.milestone, line)
             if meaning.milestone == "start":
-                segment.begun.add((hit.indicator, line.scope.pid))
+                segment.begun[hit.indicator, line.scope.pid] = _bounded(line, (0, 0), CONTEXT_LIMIT)
             relevant = relevant or segment.first_failure is not None
         if meaning.is_failure:
             if hit.decisive:

@@ -3,12 +3,14 @@ line first. All of this shows only where many lines are seen together."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from .envelopes import FINAL, TRUSTED, Peeled, peel
+from .envelopes import FINAL, TRUSTED, Peeled, label, names, peel
 from .envelopes.clean import visible_width
 from .envelopes.labels import TRACEBACK_LIKE
 from .envelopes.pastes import NUMBERED
@@ -42,8 +44,23 @@ FEW_STEPS = 3
 """Steps in time of a short log that must all go backward, with a time on each of its lines."""
 LABELLED_SHARE = 0.97
 """Share of lines that must carry a label, for it to be taken from all."""
+TRIED = 60
+"""Lines on which it is tried what stands behind a label that no peeler knows."""
+LONGEST = 120
+"""Characters of such a label."""
+WRITERS = 16
+"""Names of containers among the lines of one log."""
+PROVEN = 3
+"""Lines that must begin with a known header behind it."""
 
 _WORD = lazy(r"[^\W_]")
+_DIGITS = lazy(r"[0-9]+")
+_SHAPES = (
+    lazy(r"\[(?!(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL))[A-Za-z][^\]\n]{0,200}\]:? "),
+    lazy(r"[A-Za-z][\w.~-]{0,252} [a-z][a-z0-9.-]{0,62} ", re.ASCII),
+    lazy(r"[\w.@~-]{1,120}[:/][\w.:/@~-]{1,200}:? ", re.ASCII),
+)
+"""How a log of several writers names them: ``[gateway] ``, ``llm server `` (stern), ``llm-0:server ``, ``service/task/7d ``."""
 _HUGGED = lazy(r"\[[A-Za-z][\w.-]{1,252}\]:\S")
 
 
@@ -67,7 +84,7 @@ def sniff_layout(head: bytes, *, whole: bool = False) -> Layout:
     bare = _laid_bare(head[:HEAD_BYTES], labels)
     if not labels:
         inside = any(line.told is not None for line in bare)  # then what stands between the records tells nothing
-        labels = _labels([x.peeled for x in bare if not inside or (x.told is not None and _WORD.search(x.text) is not None)])
+        labels = _labels([x for x in bare if not inside or (x.told is not None and _WORD.search(x.text) is not None)])
         if labels:
             bare = _laid_bare(head[:HEAD_BYTES], labels)
     return Layout(_columns(lines), _is_newest_first(bare, len(lines)), labels)
@@ -99,8 +116,18 @@ def _number(line: str) -> int | None:
     return int(digits) if digits else None
 
 
-def _labels(peeled: Sequence[Peeled]) -> list[str]:
-    """Labels that look like prose (``3: text``) but stand on every line, inside of what a container tells of them."""
+def _labels(bare: Sequence[_Bare]) -> list[str]:
+    """Labels that stand on every line, inside of what a container tells of them: such as look like prose (``3: text``), or such
+    as nobody knows, and then perhaps others in them."""
+    found = _trusted([line.peeled for line in bare])
+    if not found and len(bare) >= PROVEN:
+        texts = [line.peeled.text for line in bare]
+        if unknown := _named(texts) or _in_common(texts):
+            return [unknown, *_trusted([peel(line.text, [unknown]) for line in bare])]
+    return found
+
+
+def _trusted(peeled: Sequence[Peeled]) -> list[str]:
     found = []
     for name in TRUSTED:
         if name == "bracketed" and any(_HUGGED.match(p.text) is not None for p in peeled):
@@ -112,6 +139,47 @@ def _labels(peeled: Sequence[Peeled]) -> list[str]:
         if labelled > proven and labelled >= LABELLED_SHARE * len(peeled):
             found.append(name)
     return found
+
+
+def _named(texts: Sequence[str]) -> str | None:
+    """Names that no peeler knows of who wrote each line: a few, with the header of a known logger right behind them on some."""
+    for shape in _SHAPES:
+        if sum(shape.match(text) is not None for text in texts[:MIN_LINES]) < min(MIN_LINES, len(texts)) - 1:
+            continue
+        found = Counter(match.group() for text in texts if (match := shape.match(text)) is not None)
+        if len(found) > WRITERS or found.total() < max(LABELLED_SHARE * len(texts), 2 * len(found)):
+            continue
+        name = names(found)
+        shown = sum(_shows_itself(text, name) for text in texts[:TRIED])
+        if shown >= PROVEN and shown > 2 * sum(map(_shows_itself, texts[:TRIED])):
+            return name
+    return None
+
+
+def _in_common(texts: Sequence[str]) -> str | None:
+    """A prefix of all lines that no peeler knows, with the header of a known logger, or a failure, right behind it on some."""
+    prefix = _shared(sorted(_DIGITS.sub("0", text[:LONGEST]) for text in texts))
+    if not prefix:
+        return None
+    best, most = None, max(PROVEN, 2 * sum(map(_shows_itself, texts[:TRIED])) + 1) - 1
+    for name in (label(prefix[:end]) for end in range(1, len(prefix) + 1) if not prefix[end - 1].isalnum()):
+        shown = sum("label" in peel(text, [name]).layers and _shows_itself(text, name) for text in texts[:TRIED])
+        best, most = (name, shown) if shown > most else (best, most)
+    return best
+
+
+def _shows_itself(text: str, name: str = "") -> bool:
+    peeled = peel(text, [name])
+    return not FINAL.isdisjoint(peeled.layers) or TRACEBACK_LIKE.match(peeled.text) is not None
+
+
+def _shared(ordered: Sequence[str]) -> str:
+    """The longest prefix that enough of the sorted lines share."""
+    window = max(2, math.ceil(LABELLED_SHARE * len(ordered)))
+    pairs = [(ordered[at], ordered[at + window - 1]) for at in range(len(ordered) - window + 1)]
+    same = (next((at for at, (a, b) in enumerate(zip(*pair, strict=False)) if a != b), min(map(len, pair))) for pair in pairs)
+    length, at = max(((length, -at) for at, length in enumerate(same)), default=(0, 0))
+    return ordered[-at][:length] if ordered else ""
 
 
 def _has_label(name: str, peeled: Peeled) -> bool:

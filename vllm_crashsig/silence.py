@@ -54,13 +54,23 @@ def silences(
 def _signs(incident: Incident, following: Incident | None, status: int | None) -> Iterator[str]:
     if following is not None:
         first = following.primary.first
-        if first is not None and first.source == incident.primary.source:
+        if (
+            first is not None
+            and first.source == incident.primary.source
+            and not _goes_back(incident.primary, following.primary)
+        ):
             yield f"another start follows at line {first.number}"
         return
     if status is not None and status not in ORDERLY_EXITS:
         yield f"it ended with exit status {status}"
     if incident.context.get("crash_loop") is True:
         yield "its container is in a crash loop"
+
+
+def _goes_back(segment: Segment, following: Segment) -> bool:
+    """Whether a life begins before the one above it ends: logs of two servers were put one behind the other."""
+    first, told = following.first, segment.told
+    return first is not None and first.time is not None and told is not None and told[1] == first.clock and first.time < told[0]
 
 
 def _outlived(incident: Incident, lines: Mapping[str, int]) -> Iterator[SilenceInfo]:

@@ -11,6 +11,8 @@ from .report import Outcome
 
 PROGRESS_NEEDED = 2
 """Progress milestones after an error that show it was survived (one may be a line that was already on its way)."""
+OWN = frozenset(("vllm-log", "ray-log", "nccl", "c10-log", "uvicorn"))
+"""Layouts in which only the programs write that the catalogue knows."""
 FAR_APART = 26 * 3600.0
 """Seconds between two logs beyond which they cannot speak of the same crash, whatever the time zones."""
 SEVERITY = ("terminal", "unresolved", "progressed-after", "recovered")
@@ -75,14 +77,15 @@ def _is_bystander(segment: Segment, hits: Sequence[Hit], server: Segment) -> boo
     lines, while the server works on: an agent that prints what its tools say, a service that reads documents aloud."""
     if segment.is_known or segment.source != server.source or segment.container == server.container:
         return False
-    if any(h.span[0] == 0 for h in hits):
+    told = [hit for track in segment.tracks.values() for hit in track.hits]
+    if any(h.span[0] == 0 or not OWN.isdisjoint(h.line.layers) for h in told):
         return False
     return server.was_up and not server.broke and survived(server, [h.line.order for h in hits])
 
 
 def _is_far(hit: Hit, incident: Incident) -> bool:
     """Whether a line of another log is days away from the end of the server's own, which shows no failure."""
-    if incident.primary.first_failure is not None:
+    if incident.primary.first_failure is not None or hit.line.source == incident.primary.source:
         return False
     end = incident.ends.get(incident.primary.source, (None, None))
     apart = seconds_apart((hit.line.time, hit.line.clock), end)

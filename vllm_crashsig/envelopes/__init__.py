@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from .base import Peeled, Peeler
 from .clean import glued_log, last_state, strip_escapes
-from .dispatch import FINAL, OUTERMOST, TRUSTED, candidates, strong, weak
+from .dispatch import FINAL, OUTERMOST, TRUSTED, candidates, strong, trusted, weak
+from .pastes import label, names
 
-__all__ = ["FINAL", "OUTERMOST", "TRUSTED", "Peeled", "Peeler", "peel"]
+__all__ = ["FINAL", "OUTERMOST", "TRUSTED", "Peeled", "Peeler", "label", "names", "peel"]
 
 MAX_LAYERS = 12
 """Deeper nesting than any real log has; a bound, so that hostile input costs little."""
@@ -77,8 +78,8 @@ def _step(peeled: Peeled, hint: list[str] | None) -> bool:
             return True
     if hint:
         for name in hint:
-            trusted = TRUSTED.get(name)
-            if trusted is not None and name not in peeled.layers and trusted.peel(peeled):
+            known = trusted(name)
+            if known is not None and known.name not in peeled.layers and known.peel(peeled):
                 return True
     return weak(peeled)
 

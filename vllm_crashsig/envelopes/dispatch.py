@@ -175,6 +175,11 @@ OUTERMOST: dict[str, Peeler] = {listed.name: listed for listed in (pastes.NUMBER
 """What stands before everything else, in sources that are known to have it on every line."""
 
 
+def trusted(name: str) -> Peeler | None:
+    """The peeler of a label that stands on every line, by a name of `TRUSTED` or one that `pastes` made."""
+    return TRUSTED.get(name) or pastes.labelled(name)
+
+
 def weak(peeled: Peeled) -> bool:
     """Apply an ambiguous peeler if the line proves it: compose's columns, labels of launchers and stern, columns of tabs."""
     text = peeled.text

@@ -119,10 +119,12 @@ def _serve(match: re.Match[str], peeled: Peeled) -> None:
 SERVE = Prefix(
     "ray-log",
     lazy(
-        rf"({LEVEL_WORD}) {DAY} {CLOCK},(\d{{3}}) ((?:[^\s\[\]]{{1,128}} ){{1,4}}?)(?:-- )?[\w./-]{{1,120}}\.py:\d{{1,6}} - ",
+        rf"({LEVEL_WORD}) {DAY} {CLOCK},(\d{{3}}) ((?:[^\s\[\]]{{1,128}} ){{1,4}}?)"
+        r"(?:(?:-- )?[\w./-]{1,120}\.py:\d{1,6} - |-- )",
         re.ASCII,
     ),
     _serve,
 )
 """``INFO 2026-11-30 19:00:00,123 controller 12 deployment_state.py:9 - text``,
-``INFO .. default_VLLM x1 req -- replica.py:3 - text``: Ray Serve; the component is the deployment."""
+``INFO .. default_VLLM x1 req -- replica.py:3 - text``, since 2.40 ``INFO .. controller 12 -- text``: Ray Serve; the component
+is the deployment."""
