@@ -37,8 +37,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/scan.py
+# How fast it is beside other programs and bare libraries, as ratios, into benchmarks/RESULTS.md (10 minutes; try BENCH=--quick).
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/bench.py --write $(BENCH)
 
 # What the newest vLLM, Ray, torch and NCCL on PyPI changed of what the catalogue names and matches (1.5 GB to download).
 drift: $(VENV)/.dev
@@ -56,6 +57,10 @@ $(VENV)/.installed: $(VENV)/.python pyproject.toml
 $(VENV)/.dev: $(VENV)/.python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' || echo "some rivals are missing"
+	touch $@
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
