@@ -37,7 +37,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# How fast it is beside other programs and bare libraries, as ratios, into benchmarks/RESULTS.md (10 minutes; try BENCH=--quick).
+# How fast it is beside other programs and bare libraries, as ratios, into benchmarks/RESULTS.md (ten minutes; BENCH=--quick: two).
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench.py --write $(BENCH)
 
@@ -59,7 +59,7 @@ $(VENV)/.dev: $(VENV)/.python pyproject.toml
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.bench: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' || echo "some rivals are missing"
+	$(BIN)/python benchmarks/install.py
 	touch $@
 
 clean:

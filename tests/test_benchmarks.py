@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import bench
+import install
 import instructions
 import live
 import pytest
@@ -182,6 +183,19 @@ def test_the_page_tells_targets_and_no_machine() -> None:
     text = page([section], "quick")
     assert "| w      |   2.00 x | <= 1.50 x |  no |" in text and "| v      |   0.90 x | >= 0.80 x | yes |" in text
     assert str(Path.home()) not in text and str(Path.cwd()) not in text
+
+
+def test_the_rivals_of_the_extra_are_installed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [
+        "click>=8",
+        "ray; extra == 'ray'",
+        "drain3>=0.9; extra == 'bench'",
+        "orjson>=3; python_version < '3' and extra == 'bench'",
+    ]
+    monkeypatch.setattr(install, "requires", lambda _: told)
+    assert install.wanted() == ["drain3>=0.9"]
+    monkeypatch.setattr(install, "requires", lambda _: None)
+    assert install.wanted() == []
 
 
 def test_plans(tmp_path: Path) -> None:
