@@ -1,6 +1,7 @@
 """The bare scanner beside which the package is measured, and the catalogue's patterns and literals for other programs.
 
-The only benchmark that looks inside the package: at `prepare.prepare`, `gate.literals_of` and the judge's `gate_patterns`.
+The only benchmark that looks inside the package, for what the gate looks for: every indicator that stands behind it, what any
+failure may print, and what spoils a line.
 """
 
 from __future__ import annotations
@@ -33,11 +34,19 @@ def _builtin() -> tuple[list[Pattern], list[Pattern]]:
 
 def _wanted(catalogue: Catalogue) -> tuple[list[Pattern], list[Pattern]]:
     try:
-        from vllm_crashsig.gate import literals_of
-        from vllm_crashsig.prepare import prepare
+        from vllm_crashsig.crashid import MARKERS
+        from vllm_crashsig.envelopes.clean import SPOILERS
+        from vllm_crashsig.gate import gateable, literals_of
 
-        numbered = prepare(catalogue)[0].gate_patterns()
-        patterns = [(pattern, ignore_case) for index, pattern, ignore_case in numbered if index >= 0]
+        patterns = [
+            (indicator.pattern, indicator.ignore_case)
+            for fingerprint in catalogue
+            for indicator in fingerprint.indicators.values()
+            if indicator.gate and gateable(indicator)
+        ]
+        patterns += [(pattern, False) for pattern in MARKERS.values()]
+        numbered = [(-1, spoiler, False) for spoiler in SPOILERS]
+        numbered += [(n, pattern, ignore_case) for n, (pattern, ignore_case) in enumerate(patterns)]
         return patterns, list(literals_of(numbered))
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ChangedError(f"benchmarks/bare.py must follow the package: {type(error).__name__}: {error}") from error

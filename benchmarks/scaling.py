@@ -18,6 +18,8 @@ from scanning import classified, read_alone
 
 from vllm_crashsig import Catalogue, Classifier, classify_paths
 
+MANY = 2000
+"""Fingerprints above which one round must do: a classifier is made ready anew for each."""
 DENSITIES = (0.0, 0.001, 0.01, 0.1, 0.3, 1.0)
 
 
@@ -68,12 +70,12 @@ def by_fingerprints(plan: Plan) -> Section:
             bare = bare_scan(catalogue)
             times = plan.side_by_side(
                 {
-                    "calm": classified(calm, catalogue),
                     "failing": classified(failing, catalogue),
+                    "calm": classified(calm, catalogue, warm=False),
                     "bare": here(lambda bare=bare: bare(calm)),  # type: ignore[misc]
                     "read": here(lambda: read_alone(calm)),
                 },
-                min(plan.rounds, 3),
+                min(plan.rounds, 3) if number <= MANY else 1,
             )
         per = {name: t.least / (failing if name == "failing" else calm).stat().st_size * 1e9 for name, t in times.items()}
         first = first or per["calm"]

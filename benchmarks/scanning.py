@@ -33,15 +33,19 @@ def read_alone(path: Path) -> None:
             pass
 
 
-def classified(path: Path, catalogue: Catalogue | None = None) -> Callable[[], Cost]:
-    """A way: the file is classified as if it were the first one. The classifier is made ready before, and remembers nothing."""
+def classified(path: Path, catalogue: Catalogue | None = None, *, warm: bool = True) -> Callable[[], Cost]:
+    """A way: the file is classified as if it were the first one. The classifier is made ready before, and remembers nothing.
+
+    warm: that patterns are compiled when a line first needs them is left out.
+    """
 
     def run() -> Cost:
         classifier = Classifier(catalogue)
         classifier.classify(b"x\n")
         return here(lambda: classify_paths([path], classifier))()
 
-    run()  # patterns are compiled when a line first needs them
+    if warm:
+        run()
     return run
 
 
