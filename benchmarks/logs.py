@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -170,10 +171,17 @@ def pieces(kind: Kind, seed: int = 7) -> Iterator[bytes]:
         if len(stretch) < STRETCH:
             yield wrapped(next(failing))
         size += len(stretch)
-    for again in itertools.cycle(told):
-        yield again
-        if len(again) < STRETCH:
-            yield wrapped(next(failing))
+    text = b"".join(told)
+    length = len(text) / text.count(b"\n")
+    while True:  # the errors come at other places each time, or what is remembered of the lines behind them would count
+        at = 0
+        while at < len(text):
+            skip = min(STRETCH, int(length * rng.expovariate(-math.log1p(-kind.errors)))) if kind.errors else STRETCH
+            end = max(at, text.rfind(b"\n", at, at + skip) + 1)
+            yield text[at:end]
+            if skip < STRETCH:
+                yield wrapped(next(failing))
+            at = end
 
 
 def write_log(path: Path, size: int, kind: Kind = Kind(), seed: int = 7) -> Path:
