@@ -37,8 +37,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/scan.py
+# How fast it is beside other programs and bare libraries, as ratios, into benchmarks/RESULTS.md (ten minutes; BENCH=--quick: two).
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/bench.py --write $(BENCH)
 
 # What the newest vLLM, Ray, torch and NCCL on PyPI changed of what the catalogue names and matches (1.5 GB to download).
 drift: $(VENV)/.dev
@@ -58,6 +59,10 @@ $(VENV)/.dev: $(VENV)/.python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	$(BIN)/python -m compileall -q vllm_crashsig
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/install.py
+	touch $@
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,17 +1,27 @@
-"""Makes logs of any size: a vLLM server at work, with what surrounds it, errors out of samples/, and what wraps them."""
+"""Makes logs of any size, the same for the same seed: a vLLM server at work, errors and crashes out of samples/, and what
+wraps them."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from vllm_crashsig import classify
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+SMALL = 20_000
+"""Bytes below which a sample is a small log."""
+BODY = 16_000_000
+"""Bytes after which ordinary lines come again."""
+STRETCH = 64 * 1024
+"""Bytes of ordinary lines that are handed on together, where no error comes between."""
 
 REQUEST = '(APIServer pid={pid}) INFO:     10.0.{a}.{b}:{port} - "POST /v1/chat/completions HTTP/1.1" 200 OK'
 HEALTH = '(APIServer pid={pid}) INFO:     10.0.0.{b}:{port} - "GET /health HTTP/1.1" 200 OK'
@@ -45,22 +55,49 @@ def ordinary_lines(mix: str = "busy", seed: int = 7) -> Iterator[bytes]:
             ).encode()  # fmt: skip
 
 
-def error_lines(seed: int = 7, kinds: int = 12) -> Iterator[bytes]:
-    """Endless lines that report failures, of a few kinds as in one crash, half of them with other numbers each time."""
-    rng = random.Random(seed)
+@lru_cache(maxsize=8)
+def _chosen(seed: int, kinds: int) -> list[bytes]:
+    """Lines of the samples that report failures."""
     found = [
         line
         for path in sorted(SAMPLES.glob("*/hit-*.log"))
         for line in path.read_bytes().splitlines()
         if b"ERROR" in line and len(line) < 1000 and line[:1] != b"{" and b'File "' not in line
     ]
-    rng.shuffle(found)
-    chosen = list(itertools.islice((line for line in found if classify(line).verdict != "healthy"), kinds))
+    random.Random(seed).shuffle(found)
+    return list(itertools.islice((line for line in found if classify(line).verdict != "healthy"), kinds))
+
+
+def error_lines(seed: int = 7, kinds: int = 12) -> Iterator[bytes]:
+    """Endless lines that report failures, of a few kinds as in one crash, half of them with other numbers each time."""
+    rng = random.Random(seed)
+    chosen = _chosen(seed, kinds)
     while True:
         line = rng.choice(chosen)
         if rng.random() < 0.5:
             line = re.sub(rb"\d\d+", lambda m: b"%0*d" % (len(m[0]), rng.randrange(10 ** min(len(m[0]), 9))), line)
         yield line
+
+
+def crash_log(size: int, seed: int = 7) -> bytes:
+    """A server that worked for a while and crashed: about ``size`` bytes (at least the crash, a real one of 16 KB)."""
+    crash = (SAMPLES / "demo" / "vllm.log").read_bytes()
+    before = bytearray()
+    for line in ordinary_lines(seed=seed):
+        if len(before) + len(line) + len(crash) >= size:
+            break
+        before += line + b"\n"
+    return bytes(before) + crash
+
+
+def small_logs(count: int, seed: int = 7, *, healthy: bool = False) -> Iterator[bytes]:
+    """So many small logs: samples of all areas in turn, or what a healthy server says for a moment."""
+    if healthy:
+        found = [b"".join(line + b"\n" for line in itertools.islice(ordinary_lines(seed=seed + n), 20)) for n in range(100)]
+    else:
+        found = [p.read_bytes() for p in sorted(SAMPLES.glob("*/*.log")) if p.stat().st_size < SMALL]
+        random.Random(seed).shuffle(found)
+    return itertools.islice(itertools.cycle(found), count)
 
 
 def _time(number: int) -> str:
@@ -100,25 +137,59 @@ ENVELOPES: dict[str, Callable[[str, int], str]] = {
 }
 
 
-def write_log(path: Path, size: int, *, mix: str = "busy", errors: float = 0.0, envelope: str = "plain", seed: int = 7) -> None:
-    """A log of about ``size`` bytes: the start of a real healthy server, then its work (16 MB of it, repeated).
+@dataclass(frozen=True)
+class Kind:
+    """What a log is like. errors: the share of lines that report failures; with 1, there is nothing else."""
 
-    errors: the share of lines that report failures; with 1, there is nothing else.
-    """
+    mix: str = "busy"
+    errors: float = 0.0
+    envelope: str = "plain"
+
+
+def pieces(kind: Kind, seed: int = 7) -> Iterator[bytes]:
+    """An endless log: the start of a real healthy server, then its work. Only ordinary lines come again, after BODY."""
     rng = random.Random(seed)
-    wrap = ENVELOPES[envelope]
-    ordinary, failing = ordinary_lines(mix, seed), error_lines(seed)
+    number = itertools.count()
+
+    def wrapped(line: bytes) -> bytes:
+        return ENVELOPES[kind.envelope](line.decode(), next(number)).encode() + b"\n"
+
     start = (SAMPLES / "healthy" / "vllm-healthy-sigterm.log").read_bytes().split(b"[shutdown]")[0].splitlines()[:-1]
-    lines = itertools.chain(start, (next(failing if rng.random() < errors else ordinary) for _ in itertools.count()))
-    body = bytearray()
-    head = 0
-    for number, line in enumerate(lines):
-        if number == len(start):
-            head = len(body)
-        body += wrap(line.decode(), number).encode() + b"\n"
-        if len(body) >= min(size, 16_000_000):
-            break
+    yield b"".join(map(wrapped, start))
+    ordinary, failing = ordinary_lines(kind.mix, seed), error_lines(seed)
+    if kind.errors >= 1:
+        while True:
+            yield b"".join(wrapped(line) for line in itertools.islice(failing, 100))
+    told: list[bytes] = []
+    size = 0
+    while size < BODY:
+        stretch = bytearray()
+        while len(stretch) < STRETCH and rng.random() >= kind.errors:
+            stretch += wrapped(next(ordinary))
+        told.append(bytes(stretch))
+        yield told[-1]
+        if len(stretch) < STRETCH:
+            yield wrapped(next(failing))
+        size += len(stretch)
+    text = b"".join(told)
+    length = len(text) / text.count(b"\n")
+    while True:  # the errors come at other places each time, or what is remembered of the lines behind them would count
+        at = 0
+        while at < len(text):
+            skip = min(STRETCH, int(length * rng.expovariate(-math.log1p(-kind.errors)))) if kind.errors else STRETCH
+            end = max(at, text.rfind(b"\n", at, at + skip) + 1)
+            yield text[at:end]
+            if skip < STRETCH:
+                yield wrapped(next(failing))
+            at = end
+
+
+def write_log(path: Path, size: int, kind: Kind = Kind(), seed: int = 7) -> Path:
+    """A log of at least ``size`` bytes."""
     with path.open("wb") as file:
-        written = file.write(body)
-        while written < size:
-            written += file.write(body[head:])
+        written = 0
+        for piece in pieces(kind, seed):
+            written += file.write(piece)
+            if written >= size:
+                break
+    return path
