@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from .cache import key_of, read, write
 
 T = TypeVar("T")
-MOST = 8192
+MOST = 32768
 """Regexes that are kept. Catalogues have some thousands."""
 _all: list[Kept[Any]] = []
 

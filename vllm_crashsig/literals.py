@@ -63,7 +63,7 @@ class NoLiteralError(ValueError):
     """Some match of the pattern need hold no literal of at least MIN_LENGTH characters."""
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=65536)
 def required_literals(pattern: str, ignore_case: bool = False) -> tuple[str, ...]:
     """Literals of which each match of the pattern holds at least one (lower case if ``ignore_case``).
 

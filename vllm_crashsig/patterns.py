@@ -27,7 +27,7 @@ class PatternTimeoutError(Exception):
     """A search used up its time budget."""
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=65536)
 def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
     """The compiled judge of a pattern. Raises CatalogueError when it is not a valid regex."""
     flags = int(regex.ASCII | (regex.IGNORECASE if ignore_case else 0))

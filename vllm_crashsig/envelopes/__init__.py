@@ -7,6 +7,9 @@ Whole-line JSON envelopes are `json_line.decode_json_line`'s.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 from .base import Peeled, Peeler
 from .clean import glued_log, last_state, strip_escapes
 from .dispatch import FINAL, OUTERMOST, TRUSTED, candidates, strong, trusted, weak
@@ -16,6 +19,9 @@ __all__ = ["FINAL", "OUTERMOST", "TRUSTED", "Peeled", "Peeler", "label", "names"
 
 MAX_LAYERS = 12
 """Deeper nesting than any real log has; a bound, so that hostile input costs little."""
+
+KNOWN_LENGTH = 1000
+"""Characters of lines whose peeling is remembered for a while."""
 
 MAX_INDENT = 12
 """A known prefix may be indented, as in logs quoted in Markdown or in Ray's 'last lines of the log'."""
@@ -29,6 +35,18 @@ def peel(text: str, hint: list[str] | None = None) -> Peeled:
     for `OUTERMOST` ones. A hint must be a property of the source; taking it from whatever line came before would make results
     depend on history.
     """
+    if len(text) > KNOWN_LENGTH:
+        return _peel(text, hint)
+    return _known(text, tuple(hint or ())).copy()
+
+
+@lru_cache(maxsize=1024)
+def _known(text: str, hint: tuple[str, ...]) -> Peeled:
+    """The first lines of a log are peeled once for its layout and once for what they say, and a flood repeats itself."""
+    return _peel(text, hint)
+
+
+def _peel(text: str, hint: Sequence[str] | None) -> Peeled:
     text = strip_escapes(text)
     if text[-1:] in ("\r", "\n"):
         text = text.rstrip("\r\n")
@@ -45,7 +63,7 @@ def peel(text: str, hint: list[str] | None = None) -> Peeled:
     return peeled
 
 
-def _overwritten(text: str, hint: list[str] | None) -> Peeled:
+def _overwritten(text: str, hint: Sequence[str] | None) -> Peeled:
     """A line that carriage returns overwrote: its last state counts, under the prefixes of its beginning."""
     peeled = Peeled(text)
     _run(peeled, hint)
@@ -63,7 +81,7 @@ def _overwritten(text: str, hint: list[str] | None) -> Peeled:
     return peeled
 
 
-def _run(peeled: Peeled, hint: list[str] | None) -> None:
+def _run(peeled: Peeled, hint: Sequence[str] | None) -> None:
     """Apply peelers until none fits, the message is reached, or the bound is met."""
     while peeled.text and len(peeled.layers) < MAX_LAYERS:
         if not (_step(peeled, hint) or _indented(peeled) or _after_bar(peeled)):
@@ -72,7 +90,7 @@ def _run(peeled: Peeled, hint: list[str] | None) -> None:
             return
 
 
-def _step(peeled: Peeled, hint: list[str] | None) -> bool:
+def _step(peeled: Peeled, hint: Sequence[str] | None) -> bool:
     for peeler in candidates(peeled.text):
         if peeler.peel(peeled):
             return True

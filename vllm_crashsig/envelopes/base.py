@@ -53,6 +53,13 @@ class Peeled:
     level: Level | None = None
     count: int = 1
 
+    def copy(self) -> Peeled:
+        """Another one that may be changed."""
+        return Peeled(
+            self.text, self.layers.copy(), self.node, self.container, self.component, self.rank, self.gpu, self.pid,
+            self.time, self.clock, self.stream, self.level, self.count,
+        )  # fmt: skip
+
     def set_time(self, seconds: float | None, clock: Clock) -> None:
         """Take a time unless an outer layer gave one that is at least as good."""
         if seconds is None:
