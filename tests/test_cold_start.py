@@ -24,7 +24,7 @@ from corpus import SAMPLES, cases, samples
 from tiny import fingerprint, write
 
 import vllm_crashsig
-from vllm_crashsig import Classifier, cache, classify_paths, kept, lazy, nouns, patterns, stored
+from vllm_crashsig import Classifier, cache, classify_paths, kept, lazy, load_catalogue, nouns, patterns, prepare, stored
 from vllm_crashsig.kept import Kept
 from vllm_crashsig.stored import cached_catalogue, find
 
@@ -348,8 +348,25 @@ def test_changed_files_are_read_again(folder: Path, change: str) -> None:
 
 def test_another_code_is_another_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cached_catalogue([folder])
-    monkeypatch.setattr(stored, "_makers", lambda: "another")
+    monkeypatch.setattr(stored, "makers", lambda: "another")
     assert find([folder]) is None
+
+
+def test_the_index_of_large_own_catalogues_is_kept(folder: Path, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare, "WORTH_KEEPING", 1)
+    own = load_catalogue(folder, builtin=False)
+    made = prepare.prepare(own)[0].index
+
+    def build(_: object) -> None:
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(prepare, "index_of", build)
+    again = load_catalogue(folder, builtin=False)
+    assert prepare.prepare(again)[0].index.to_data() == made.to_data()
+    other = write(empty.parent / "other", fingerprint("my-own", "root", "lion fell over"))
+    forged = nouns.replace(load_catalogue(other, builtin=False), hash=own.hash)
+    with pytest.raises(AssertionError, match="built again"):
+        prepare.prepare(forged)
 
 
 def test_old_files_are_removed(empty: Path) -> None:

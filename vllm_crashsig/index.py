@@ -68,6 +68,12 @@ class Index:
         }
         return {"probes": rows, **gates, "silent": self.silent, "key": self.key}
 
+    def is_of(self, catalogue: Catalogue) -> bool:
+        """Whether these are the patterns of this catalogue."""
+        known = {(p.fingerprint, p.name): (p.pattern, p.ignore_case) for p in self.probes if p.fingerprint}
+        told = {(f.id, name): (i.pattern, i.ignore_case) for f in catalogue for name, i in f.indicators.items()}
+        return known == told
+
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Index:
         """From `to_data`. Raises an error of Python's own on anything else."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 from functools import lru_cache
 
 from . import cache
 from .catalogue import Catalogue
 from .gate import Gate, HyperscanGate, Literals, make_gate, scanner_version
-from .index import Index
+from .index import Index, index_of
 from .match import Matcher
+from .stored import makers
+
+WORTH_KEEPING = 500
+"""Patterns whose literals take longer to derive than to read: some milliseconds each."""
 
 
 def prepare(catalogue: Catalogue) -> tuple[Matcher, Gate | None]:
     """The judge and the gate of a catalogue; no gate where Hyperscan is not installed."""
-    stored = catalogue.index
-    matcher = Matcher(catalogue, Index.from_data(stored) if stored is not None else None)
+    matcher = Matcher(catalogue, _index(catalogue))
     scanner = scanner_version()
     if scanner is None:
         return matcher, None
@@ -23,6 +27,25 @@ def prepare(catalogue: Catalogue) -> tuple[Matcher, Gate | None]:
     if index.lazy_gate:
         matcher.lazy_gate = _gate("lazy", index.key, scanner, index.lazy_gate)
     return matcher, _gate("gate", index.key, scanner, index.gate, matcher.progress)
+
+
+def _index(catalogue: Catalogue) -> Index:
+    """The index that came with the catalogue, or out of the cache, or else made, and kept where that took long."""
+    if catalogue.index is not None:
+        return Index.from_data(catalogue.index)
+    key = cache.key_of(catalogue.hash, makers())
+    if (data := cache.read("index", key)) is not None:
+        try:
+            index = Index.from_data(marshal.loads(data))  # noqa: S302 - of a file that nobody else could have written
+        except (EOFError, ValueError, TypeError, KeyError):
+            pass
+        else:
+            if index.is_of(catalogue):
+                return index
+    index = index_of(catalogue)
+    if len(index.probes) >= WORTH_KEEPING:
+        cache.write("index", key, marshal.dumps(index.to_data()))
+    return index
 
 
 def _gate(name: str, key: str, scanner: str, literals: Literals, frequent: frozenset[int] = frozenset()) -> Gate | None:

@@ -146,7 +146,7 @@ def find(directories: Sequence[Path], digest: str | None = None) -> Stored | Non
         if told[2] != _signature(directories):
             return None
         digest = told[0]
-    data = cache.read("catalogue", cache.key_of(digest, _makers()))
+    data = cache.read("catalogue", cache.key_of(digest, makers()))
     if data is None:
         return None
     try:
@@ -157,7 +157,7 @@ def find(directories: Sequence[Path], digest: str | None = None) -> Stored | Non
 
 def keep(directories: Sequence[Path], digest: str, data: bytes | None = None) -> None:
     """Stores what a catalogue with this hash came to (None: it is stored already), and that the files are those of the hash."""
-    if data is not None and not cache.write("catalogue", cache.key_of(digest, _makers()), data):
+    if data is not None and not cache.write("catalogue", cache.key_of(digest, makers()), data):
         return
     now, signature = time.time_ns(), _signature(directories)
     if all(now - int(word) > SETTLED for line in signature.splitlines() for word in line.rsplit(" ", 2)[1:]):
@@ -165,7 +165,7 @@ def keep(directories: Sequence[Path], digest: str, data: bytes | None = None) ->
 
 
 def _key(directories: Iterable[Path]) -> str:
-    return cache.key_of(*(str(d.absolute()) for d in directories), _makers())
+    return cache.key_of(*(str(d.absolute()) for d in directories), makers())
 
 
 def _signature(directories: Iterable[Path]) -> str:
@@ -174,8 +174,8 @@ def _signature(directories: Iterable[Path]) -> str:
 
 
 @lru_cache(maxsize=1)
-def _makers() -> str:
-    """The same of the code that makes what is stored: while somebody works on it, the version says too little."""
+def makers() -> str:
+    """The files of the code that makes what is stored: while somebody works on it, the version says too little."""
     home = Path(__file__).parent
     found = [line for name in MAKERS for line in _files(str(home / name), (".py", ".txt"))]
     return "\n".join((sys.version, *sorted(found)))
