@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from tiny import catalogue, fingerprint, indicator
 
 from vllm_crashsig import Classifier
+from vllm_crashsig import redact as redact_module
+from vllm_crashsig.literals import NoLiteralError, required_literals
 from vllm_crashsig.outputs import render
 from vllm_crashsig.redact import redact
 
@@ -119,3 +122,34 @@ def test_masking_takes_no_time() -> None:
         start = time.perf_counter()
         redact(text)
         assert time.perf_counter() - start < 5
+
+
+NAMES = [
+    "api_key",
+    "apikey",
+    "secret",
+    "secretkey",
+    "secret-access-key",
+    "password",
+    "passwd",
+    "passphrase",
+    "hf_token",
+    "private_key",
+]
+"""Of each kind that the rules know."""
+
+
+def test_every_rule_is_asked_where_it_may_find_something() -> None:
+    """What a rule matches holds one of its words: each literal that the pattern requires does."""
+    unknown = []
+    for words, pattern, _ in redact_module._RULES:
+        try:
+            needed = required_literals(pattern.pattern, ignore_case=bool(pattern.flags & re.IGNORECASE))
+        except NoLiteralError:
+            unknown.append(words)
+            continue
+        if redact_module._NAME in pattern.pattern:  # then these are beginnings of names
+            needed = tuple(NAMES)
+            assert [name for name in NAMES if re.fullmatch(redact_module._NAME, name) is None] == []
+        assert [literal for literal in needed if not any(word in literal.lower() for word in words)] == [], pattern.pattern
+    assert unknown == [("bearer", "basic", "token")], "the words themselves, in any case"

@@ -372,7 +372,8 @@ def _runtimes(layers: frozenset[str], context: dict[str, FactValue]) -> frozense
 
 
 def _redacted_note(note: TrailNote) -> TrailNote:
-    return note.model_copy(update={"detail": redact(note.detail)})
+    masked = redact(note.detail)
+    return note if masked == note.detail else note.model_copy(update={"detail": masked})
 
 
 def _fold(incidents: list[IncidentInfo]) -> list[IncidentInfo]:

@@ -103,7 +103,12 @@ class _Bare:
 
 def _listing(lines: Sequence[str]) -> list[str]:
     """Numbers or an indentation in front of all lines."""
-    numbers = [number for line in lines if (number := _number(line)) is not None]
+    numbers: list[int] = []
+    for line in lines:
+        number = _number(line)
+        if number is None:
+            break
+        numbers.append(number)
     counted = 1 < len(numbers) == len(lines) and all(a < b for a, b in pairwise(numbers)) and numbers[0] > 0
     if counted and (len(lines) > 2 or numbers[1] == numbers[0] + 1):
         return ["numbered"]
@@ -129,13 +134,17 @@ def _labels(bare: Sequence[_Bare]) -> list[str]:
 
 def _trusted(peeled: Sequence[Peeled]) -> list[str]:
     found = []
+    unsaid = [p for p in peeled if p.text and FINAL.isdisjoint(p.layers)]
+    """Lines of which the text may begin with a label."""
     for name in TRUSTED:
         if name == "bracketed" and any(_HUGGED.match(p.text) is not None for p in peeled):
             continue  # a host has a space behind it
         proven = sum(name in p.layers for p in peeled)
         if len(peeled) < FEW_STEPS and not proven:
             continue
-        labelled = proven + sum(name not in p.layers and _has_label(name, p) for p in peeled)
+        if proven + len(unsaid) < LABELLED_SHARE * len(peeled):
+            continue
+        labelled = proven + sum(name not in p.layers and TRUSTED[name].peel(Peeled(p.text)) for p in unsaid)
         if labelled > proven and labelled >= LABELLED_SHARE * len(peeled):
             found.append(name)
     return found
@@ -180,10 +189,6 @@ def _shared(ordered: Sequence[str]) -> str:
     same = (next((at for at, (a, b) in enumerate(zip(*pair, strict=False)) if a != b), min(map(len, pair))) for pair in pairs)
     length, at = max(((length, -at) for at, length in enumerate(same)), default=(0, 0))
     return ordered[-at][:length] if ordered else ""
-
-
-def _has_label(name: str, peeled: Peeled) -> bool:
-    return FINAL.isdisjoint(peeled.layers) and bool(peeled.text) and TRUSTED[name].peel(Peeled(peeled.text))
 
 
 def _columns(lines: Sequence[str]) -> int | None:

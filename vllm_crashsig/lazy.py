@@ -15,7 +15,20 @@ from typing import Any, AnyStr, cast
 
 from .kept import Kept
 
-_METHODS = ("findall", "finditer", "fullmatch", "groupindex", "groups", "match", "pattern", "search", "split", "sub", "subn")
+_METHODS = (
+    "findall",
+    "finditer",
+    "flags",
+    "fullmatch",
+    "groupindex",
+    "groups",
+    "match",
+    "pattern",
+    "search",
+    "split",
+    "sub",
+    "subn",
+)
 
 
 OLD_NAMES = ("sre_parse", "sre_compile")
