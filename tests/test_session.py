@@ -304,7 +304,7 @@ def test_a_flood_does_not_make_it_grow(zoo: Classifier) -> None:
     tracemalloc.start()
     for number in range(2500):
         session.feed(f"ERROR {number} zebra Joe fell over {'and over ' * 20}\n")
-        if number in (500, 2499):
+        if number in (1499, 2499):  # what all sessions share is full at both
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
