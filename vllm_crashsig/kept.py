@@ -15,6 +15,8 @@ from .cache import key_of, read, write
 T = TypeVar("T")
 MOST = 32768
 """Regexes that are kept. Catalogues have some thousands."""
+EAGER = 2
+"""Writes of a process that need no good reason: a command makes one."""
 _all: list[Kept[Any]] = []
 
 
@@ -30,7 +32,7 @@ class Kept(Generic[T]):
         self._key = key_of(version, sys.version, sys.platform)
         self._rebuild = rebuild
         self._stored = dict(_split(read(kind, self._key) or b""))
-        self._fresh = 0
+        self._fresh = self._written = 0
         _all.append(self)
 
     def get(self, pattern: str | bytes, flags: int) -> T | None:
@@ -55,15 +57,16 @@ class Kept(Generic[T]):
             self._fresh += 1
 
     def save(self) -> None:
-        """Writes them, if what came is much beside what was there."""
-        if self._fresh * 8 > len(self._stored):
+        """Writes them, if there are new ones: a few times, then only when these are many beside those that were there."""
+        if self._fresh and (self._written < EAGER or self._fresh * 8 > len(self._stored)):
             self._fresh = 0
+            self._written += 1
             parts = (name + len(stored).to_bytes(4, "little") + stored for name, stored in list(self._stored.items()))
             write(self._kind, self._key, b"".join(parts))
 
 
 def keep_compiled() -> None:
-    """Stores what was compiled since the last time, if that is much beside what is stored."""
+    """Stores what was compiled since the last time, if it is worth it."""
     for kept in _all:
         kept.save()
 
