@@ -315,6 +315,7 @@ def test_a_worker_that_dies(tmp_path: Path, deaths: int) -> None:
                 before = wait_for(partial(worker_in_pipe, attendant, before))
                 os.kill(before, signal.SIGKILL)
             if deaths == 1:
+                wait_for(partial(worker_in_pipe, attendant, before))  # the dying one may hold the other end for a moment
                 feed_pipe(pipe, CRASH.read_bytes())
     finally:
         attendant.close()
