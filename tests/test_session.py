@@ -310,7 +310,7 @@ def test_a_flood_does_not_make_it_grow(zoo: Classifier) -> None:
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert sizes[1] - sizes[0] < 20 * KILOBYTE
+    assert sizes[1] - sizes[0] < 50 * KILOBYTE, "of 500 KB that came"
 
 
 # -- many at once -----------------------------------------------------------------------------------------
