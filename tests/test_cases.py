@@ -92,6 +92,16 @@ def test_documents_are_known_by_their_content(name: str, kind: str, layer: str) 
         assert data[line.offset :].startswith(line.text)
 
 
+@pytest.mark.parametrize("table", ["kubectl-pods.txt", "docker-ps-other-killed.txt"])
+def test_what_is_pasted_below_a_table_is_none_of_its_rows(tmp_path: Path, table: str) -> None:
+    rows = (HEALTHY / table).read_text()
+    assert classify(put(tmp_path, "rows", rows)).verdict == "healthy", "what other containers died of counts for nothing"
+    below = "\n$ kubectl logs vllm-llama-6c9d7f8b5d-x2k9q\nLoading shards 3/4 of the model below\n"
+    failure = "Traceback (most recent call last):\nRuntimeError: CUDA error: device-side assert triggered\n"
+    pasted = classify(put(tmp_path, "pasted", rows + below + failure))
+    assert pasted.classifications[0].id == "cuda-device-assert"
+
+
 @pytest.mark.parametrize("path", sorted(HEALTHY.glob("*.log")), ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_logs_are_no_documents(path: Path) -> None:
     kind = document_kind(path.read_bytes()[: 1 << 16])

@@ -25,6 +25,11 @@ _KINDS = {
 """What the first line of each looks like."""
 LISTINGS = frozenset(_KINDS)
 """The kinds of listings, which are also the layers of their lines."""
+_ROWS = {
+    "docker-ps": lazy(r"[0-9a-f]{12,64}\s"),
+    "kubectl-pods": lazy(r"(?:[a-z0-9.-]{1,253}\s+){1,2}\d+/\d+\s+[A-Z]\S*\s+\d+\s"),
+}
+"""What each row of a table looks like: where people paste, a log or another command's output goes on below it."""
 _OBJECT = lazy(r"\s(pod|node)/([\w.-]+)\s", re.IGNORECASE)
 _EVENT_NAME = lazy(r"[(, ]name=([\w.-]+)")
 _EVENT_IMAGE = lazy(r"[(, ]image=([^,)]+)")
@@ -41,11 +46,13 @@ def read_listing(kind: str, lines: Sequence[str]) -> list[About | None]:
         return _docker_events(lines)
     rows = {"docker-ps": _docker_ps, "docker-events-json": _docker_event, "kubectl-pods": _pod, "kubectl-events": _event}
     heading = lines[0] if lines else ""
-    return [rows[kind](line, heading) if line.strip() and not _is_heading(kind, line) else None for line in lines]
+    return [rows[kind](line, heading) if _is_row(kind, line) else None for line in lines]
 
 
-def _is_heading(kind: str, line: str) -> bool:
-    return kind != "docker-events-json" and _KINDS[kind].match(line) is not None
+def _is_row(kind: str, line: str) -> bool:
+    if kind in _ROWS:
+        return _ROWS[kind].match(line) is not None
+    return line.strip() != "" and (kind == "docker-events-json" or _KINDS[kind].match(line) is None)
 
 
 def _docker_ps(line: str, _: str) -> About | None:
