@@ -722,3 +722,63 @@ def test_any_order_of_lines_is_read(lines: list[str], every: int) -> None:
     found = report(log).unclassified
     assert [f.crash_id for f in found] == ids(log)
     assert all(f.count >= 1 and f.evidence and f.headline for f in found)
+
+
+# -- drawn by notebooks and consoles ----------------------------------------------------------------------
+
+NOTEBOOK = """\
+INFO 05-12 10:00:01 [__init__.py:239] Automatically detected platform cuda.
+---------------------------------------------------------------------------
+ZooError                                  Traceback (most recent call last)
+Cell In[{cell}], line 5
+      2 from vllm import LLM
+----> 5 llm = LLM(model="acme/zoo-7b")
+
+File {home}/vllm/entrypoints/llm.py:{line}, in LLM.__init__(self, model, tokenizer, **kwargs)
+    239 engine_args = EngineArgs(model=model)
+--> 241 self.llm_engine = LLMEngine.from_engine_args(engine_args=engine_args)
+
+File {home}/zoo/keeper.py:{line}, in Keeper.open(self)
+     75 def open(self):
+---> 77     raise ZooError("the gate is stuck")
+
+ZooError: the gate is stuck
+"""
+CONSOLE = """\
+╭──────────────────── Traceback (most recent call last) ────────────────────╮
+│ {home}/zoo/main.py:{line} in serve                                        │
+│                                                                           │
+│    8 def serve():                                                         │
+│ ❱  9     Keeper().open()                                                  │
+│                                                                           │
+│ {home}/zoo/keeper.py:{line} in open                                       │
+│                                                                           │
+│   76 def open(self):                                                      │
+│ ❱ 77     raise ZooError("the gate is stuck")                              │
+╰───────────────────────────────────────────────────────────────────────────╯
+ZooError: the gate is stuck
+"""
+
+
+@pytest.mark.parametrize("drawn", [NOTEBOOK, CONSOLE], ids=["IPython", "rich"])
+def test_tracebacks_that_are_drawn(builtin: Classifier, drawn: str) -> None:
+    ids = set()
+    for cell, home, line in (
+        ("3", "/usr/lib/python3.12/site-packages", "77"),
+        ("14", "/opt/venv/lib/python3.11/site-packages", "80"),
+    ):
+        report = builtin.classify(drawn.format(cell=cell, home=home, line=line))
+        assert report.verdict == "unclassified"
+        (failure,) = report.unclassified
+        assert failure.headline == "ZooError: the gate is stuck"
+        assert any("zoo/keeper.py" in frame for frame in failure.frames)
+        ids.add(failure.crash_id)
+    assert len(ids) == 1, "cells, lines and folders differ from time to time"
+
+
+def test_a_mention_of_a_place_in_a_file_is_no_traceback(builtin: Classifier) -> None:
+    log = "".join(
+        f"INFO 05-12 10:00:0{n} [core.py:7] {text}\n"
+        for n, text in enumerate(["File /srv/zoo/keeper.py:77, in open(self)", "Cell In[3], line 5", "│ /srv/zoo/a.py:7 in f"])
+    )
+    assert builtin.classify(log).verdict == "healthy"

@@ -76,11 +76,13 @@ class PythonTrace:
             if self._begun:
                 return False
             self._begin(line)
-        frame = (match.group("file"), match.group("function") or "<syntax>")
+        drawn = match.group("file") is None  # by IPython or rich: not indented
+        file, function = _either(match, "file") or "", _either(match, "function") or "<syntax>"
+        frame = ("<cell>", "<module>") if file.startswith("Cell In") else (file, function)
         traceback = self._continued_by(frame)
         traceback.frames.append((*frame, bounded(line)))
         traceback.outermost = traceback.outermost or frame
-        traceback.lead = len(match.group("lead"))
+        traceback.lead = len(match.group("lead")) + drawn
         self._took(line)
         return True
 
@@ -192,6 +194,11 @@ class PythonTrace:
             likely = likely or [t for t in with_frames if line.order - t.last <= GAP * len(with_frames)] or with_frames
             return max(likely, key=lambda t: (len(t.frames), t.last))
         return next((t for t in self._open if not t.frames and line.order - t.first.order <= 2), None)
+
+
+def _either(match: Match[str], name: str) -> str | None:
+    """The capture of this name, wherever it stands in the pattern."""
+    return next((text for group, text in match.groupdict().items() if group.rstrip("234") == name and text), None)
 
 
 def _same_of_several(chains: list[list[Raised]]) -> list[Told] | None:

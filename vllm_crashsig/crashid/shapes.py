@@ -18,8 +18,14 @@ _SIGNALS = "SIG(?:SEGV|ABRT|BUS|ILL|FPE|TRAP|SYS)"
 """Those that a program earns; others are sent to it."""
 
 MARKERS: Mapping[str, str] = {
-    "traceback": r"^(?P<before>.{0,200}?)(?P<word>Exception Group |Original )?Traceback \(most recent call last\):?\s*$",
-    "frame": (rf'{_LEAD}File "(?P<file>[^"]+)", line \d+(?:, in (?P<function>\S+)| in (?P<dumped>\S+)|\s*$)'),
+    "traceback": (
+        r"^(?P<before>.{0,200}?)(?P<word>Exception Group |Original )?Traceback \(most recent call last\):?[\s─]*╮?\s*$"
+    ),
+    "frame": (
+        rf'{_LEAD}(?:File "(?P<file>[^"]+)", line \d+(?:, in (?P<function>\S+)| in (?P<dumped>\S+)|\s*$)'
+        r'|File (?P<file2>[^\s":][^":\n]{0,300}\.pyx?):\d+(?:, in (?P<function2>[^\s(]+)\(|\s*$)'
+        r"|│ (?P<file3>[^\s:]{1,300}\.pyx?):\d+ in (?P<function3>\S+)|(?P<file4>Cell In ?\[\d+\]), line \d+\s*$)"
+    ),
     "exception": (
         rf'{_LEAD}(?P<java>Exception in thread "[^"]*" |Caused by: )?'
         rf"(?P<type>(?:[A-Za-z_][\w$]*\.)*[A-Z]\w*(?:{_SUFFIXES}))(?::\s+(?P<message>\S.*)?|:?\s*$)"
@@ -66,8 +72,9 @@ MARKERS: Mapping[str, str] = {
         r"|Kernel panic - not syncing: (?P<panic>.{1,200})|(?:Internal error: )?(?P<oops>Oops)(?:: | - )[^\[]{1,60}\[#\d+\])"
     ),
 }
-"""Python's shapes are those of Lib/traceback.py, Lib/logging/__init__.py, Modules/faulthandler.c, Python/pylifecycle.c; Ray's
-of python/ray/exceptions.py. ``terminate`` is libstdc++'s and libc++abi's verbose terminate handler, ``check_failed`` glog's
+"""Python's shapes are those of Lib/traceback.py, Lib/logging/__init__.py, Modules/faulthandler.c, Python/pylifecycle.c; beside
+them stand frames of IPython (core/ultratb.py) and of rich (traceback.py), which draws a box around them. Ray's are those of
+python/ray/exceptions.py. ``terminate`` is libstdc++'s and libc++abi's verbose terminate handler, ``check_failed`` glog's
 and absl's, ``heap`` glibc's malloc/malloc.c, ``signal`` absl's failure_signal_handler.cc, glog's signalhandler.cc and gdb's,
 ``panic`` that of Rust's library/std/src/panicking.rs, ``go_panic`` of Go's runtime/panic.go, ``kernel`` of
 arch/x86/mm/fault.c, traps.c, lib/bug.c and kernel/watchdog.c."""
