@@ -370,13 +370,15 @@ def test_a_log_that_was_copied_while_the_server_ran_is_healthy() -> None:
 def test_a_start_after_a_start_shows_that_the_first_one_ended(capsys: pytest.CaptureFixture[str]) -> None:
     log = log_of(incident("docker-restart-loop-silent"))
     found = classify(log)
-    assert found.verdict == "healthy", "nothing here shows a failure"
+    assert found.verdict == "unclassified", "no line shows a failure, but nobody restarts a server twice like that"
+    assert found.classifications == []
+    assert [u.headline.partition(":")[0] for u in found.unclassified] == ["started again and again"]
     assert [i.ended for i in found.incidents] == ["silent", "silent", "open"]
     assert [s.phase for s in found.silences] == ["init", "init"]
     lines = log.read_text().splitlines()
     for silent in found.silences:
         assert "version 0.32.0" in lines[silent.line] or "api_utils" in lines[silent.line], "the next line is the next start's"
-    assert run(["classify", str(log)]) == 1
+    assert run(["classify", str(log)]) == 3
     text = " ".join(capsys.readouterr().out.split())
     assert f"stops at line {found.silences[0].line} while starting, and another start follows" in text
     assert "What would settle it" in text
@@ -405,6 +407,77 @@ def test_a_banner_without_a_pid_that_comes_again(tmp_path: Path) -> None:
     assert [(s.line, s.phase) for s in found.silences] == [(5, "weights-load"), (9, "weights-load")]
     both = "".join(line * 2 for line in OLD_START.format(m=10).splitlines(keepends=True))
     assert classify(put(tmp_path, "both", both)).silences == [], "two servers that start together"
+
+
+OLD_LIFE = (
+    OLD_START
+    + """\
+INFO:     Application startup complete.
+INFO 11-30 19:{m}:40 [loggers.py:87] Engine 000: Avg prompt throughput: 5.1 tokens/s, Avg generation throughput: 9.4 tokens/s
+INFO 11-30 19:{m}:50 [loggers.py:87] Engine 000: Avg prompt throughput: 5.1 tokens/s, Avg generation throughput: 9.4 tokens/s
+"""
+)
+OLD_STOP = "INFO:     Shutting down\nINFO:     Application shutdown complete.\n"
+
+
+def lives(*minutes: int, end: str = "", form: str = OLD_LIFE) -> list[str]:
+    return [form.format(m=m) + end for m in minutes]
+
+
+def test_lives_that_end_without_a_word_again_and_again_are_a_failure(tmp_path: Path) -> None:
+    loop = classify(put(tmp_path, "loop", "".join(lives(10, 12, 14))))
+    assert (loop.verdict, [i.ended for i in loop.incidents]) == ("unclassified", ["silent", "silent", "open"])
+    assert loop.unclassified[0].count == 2
+    assert loop.settle
+    longer = classify(put(tmp_path, "longer", "".join(lives(10, 12, 14, 16))))
+    assert [u.crash_id for u in longer.unclassified] == [u.crash_id for u in loop.unclassified], "however often"
+    once = classify(put(tmp_path, "once", "".join(lives(10, 12))))
+    assert (once.verdict, len(once.silences)) == ("healthy", 1), "one may be somebody's hand"
+
+
+def test_a_failure_that_is_told_goes_before_lives_that_end_without_a_word(tmp_path: Path) -> None:
+    first, second, third = lives(10, 12, 14)
+    oom = "ERROR 11-30 19:14:55 [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    assert told(classify(put(tmp_path, "x", first + second + third + oom))).startswith("cuda-oom")
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        pytest.param("".join(lives(10, 12, 14, end=OLD_STOP)), id="stopped each time"),
+        pytest.param("".join([*lives(10), *lives(12, end=OLD_STOP), *lives(14, 16)]), id="stopped in between"),
+        pytest.param("".join(reversed(lives(10, 12, 14))), id="logs put together, the latest first"),
+        pytest.param(
+            "".join(day.replace("11-30", f"11-{n}") for n, day in enumerate(lives(10, 12, 14), 27)), id="a log of each day"
+        ),
+        pytest.param(
+            "".join(
+                line.replace("model m", f"model m{n}").replace("'m'", f"'m{n}'") for n, line in enumerate(lives(10, 12, 14))
+            ),
+            id="another model each time",
+        ),
+        pytest.param(
+            OLD_START.format(m=10)
+            + OLD_START.format(m=11)
+            + OLD_LIFE.format(m=12)
+            + "INFO:     Application startup complete.\n" * 2,
+            id="three that start together",
+        ),
+        pytest.param(
+            "".join(lives(10, 12, 14)).replace(
+                "INFO:     Application", OLD_LIFE.splitlines()[-1].format(m=20) + "\nINFO:     Application"
+            ),
+            id="others work on",
+        ),
+        pytest.param(
+            "".join(line for life in lives(10, 12, 14) for line in life.splitlines(True)[2:]), id="offline, one after the other"
+        ),
+        pytest.param("".join([*lives(10), *(OLD_LIFE.splitlines(True)[-1].format(m=m) for m in range(20, 50))]), id="rotated"),
+    ],
+)
+def test_lives_that_are_no_restart_loop(tmp_path: Path, log: str) -> None:
+    found = classify(put(tmp_path, "x", log))
+    assert (found.verdict, found.unclassified) == ("healthy", [])
 
 
 def test_logs_of_two_servers_behind_each_other_are_no_restart(tmp_path: Path) -> None:
