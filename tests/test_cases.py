@@ -510,6 +510,39 @@ def test_others_that_go_on_show_that_a_start_ended(tmp_path: Path) -> None:
     assert classify(put(tmp_path, "h2", up + later[0].replace("19:50", "19:38")), tmp_path / "worker.log").silences == []
 
 
+DONE = "Processed prompts: 100%|##########| 4/4 [00:01<00:00,  3.1it/s, est. speed input: 20.1 toks/s, output: 49.5 toks/s]\n"
+DEAD = "ERROR 01-16 17:16:49 [core_client.py:605] Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.\n"
+NEXT = "Processed prompts:  25%|##5       | 1/4 [00:00<00:00,  3.1it/s, est. speed input: 20.1 toks/s, output: 49.5 toks/s]\n"
+GONE = "sigkill-unexplained.silent"
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (DONE + "Prompt: 'Hello', Generated text: ' x'\n" + DEAD, None),
+        (DONE + DONE + DEAD + DEAD.replace("DP0", "DP1"), None),
+        ((NEXT + DONE) * 40 + DEAD, None),
+        ((NEXT + DONE) * 40 + NEXT + DEAD, GONE),
+        (DONE.replace("100", " 25").rstrip() + "\r" + DONE + DEAD, None),
+        (DEAD, GONE),
+        (DEAD + DONE, None),  # the work went on
+        (DONE + NEXT + DEAD, GONE),
+        (DONE + "Adding requests: 100%|##########| 4/4 [00:00<00:00, 191.28it/s]\n" + DEAD, GONE),
+        (DONE + DEAD + "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n", GONE),
+        (DONE + DEAD + 'Traceback (most recent call last):\n  File "a.py", line 3, in f\nFooError: x\n', GONE),
+        (DONE + "Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 6.6 tokens/s\n" + DEAD,
+         GONE),
+        (DONE + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n" + DEAD, "cuda-oom"),
+    ],
+)  # fmt: skip
+def test_an_engine_that_goes_after_the_last_batch_is_the_end_of_a_script(
+    log: str, expected: str | None, tmp_path: Path
+) -> None:
+    found = classify(put(tmp_path, "x", log))
+    assert (found.cause.id if found.cause else None) == expected
+    assert found.verdict == ("crash" if expected else "healthy")
+
+
 # --- Several containers in one log ---------------------------------------------------------------------------------------
 
 
