@@ -543,6 +543,39 @@ def test_an_engine_that_goes_after_the_last_batch_is_the_end_of_a_script(
     assert found.verdict == ("crash" if expected else "healthy")
 
 
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+GONE_POD = "&ContainerStateTerminated{ExitCode:137,Signal:0,Reason:OOMKilled,Message:,StartedAt:2026-11-30 19:40:02 +0000 UTC,}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"msg": "Fail to update Serve", "error": OOM}, "cuda-oom"),
+        ({"msg": "x", "err": {"type": "OutOfMemoryError", "message": OOM}}, "cuda-oom"),
+        ({"msg": "x", "reason": f"the application failed: {OOM}"}, "cuda-oom"),
+        ({"msg": "x", "stack": f'Traceback (most recent call last):\n  File "a.py", line 1, in f\n{OOM}'}, "cuda-oom"),
+        ({"msg": "reconcilePods", "level": "info", "Ray container terminated status": GONE_POD}, "cgroup-oom-kill"),
+        ({"msg": "reconcilePods", "level": "info", "Ray container terminated status": "nil"}, "healthy"),
+        ({"msg": f"Deleted head Pod llm-head; Ray container terminated status: {GONE_POD}"}, "cgroup-oom-kill"),
+        ({"msg": "x", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}, "cgroup-oom-kill"),
+        ({"msg": "x", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}, "healthy"),
+        ({"msg": "request", "level": "info", "prompt": OOM, "content": OOM, "input": {"error": OOM}}, "healthy"),
+        ({"msg": "an answer is late", "level": "info", "error": OOM}, "healthy"),
+        ({"msg": "x", "error": f"422: [{{'type': 'string_type', 'input': {OOM!r}}}]"}, "healthy"),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 40])
+def test_what_a_controller_says_in_fields_beside_its_message(
+    fields: dict[str, Any], expected: str, times: int, tmp_path: Path
+) -> None:
+    """``times``: a long log is read another way, that decodes only what looks like something."""
+    calm = [
+        json.dumps({"level": "info", "ts": "2026-11-30T19:41:58.127Z", "msg": "reconcilePods", "n": n}) for n in range(times)
+    ]
+    line = json.dumps({"level": "error", "ts": "2026-11-30T19:41:59.127Z", "logger": "controllers.RayService", **fields})
+    assert told(classify(put(tmp_path, "operator.log", "\n".join([*calm, line, ""])))) == expected
+
+
 # --- Several containers in one log ---------------------------------------------------------------------------------------
 
 

@@ -607,6 +607,23 @@ JSON: list[tuple[bytes, str, dict[str, Any]]] = [
     ),
     (b'{"asctime":"11-30 19:41:58","levelname":"INFO","message":"x"}', "x", {"time": N, "clock": "no-year"}),
     (b'{"message":"x","exc_info":"Traceback\\nValueError: y"}', "x\nTraceback\nValueError: y", {}),
+    # what failed, beside the message
+    (b'{"level":"error","msg":"Reconciler error","error":"pods is forbidden"}', "Reconciler error\npods is forbidden", {}),
+    (b'{"msg":"x: y","error":"y"}', "x: y", {}),
+    (b'{"msg":"x","error":null,"err":"","reason":"nil"}', "x", {}),
+    (b'{"msg":"x","error":7,"err":["y"],"stack":true}', "x", {}),
+    (b'{"msg":"x","err":{"type":"ValueError","message":"y"}}', "x\nValueError: y", {}),
+    (b'{"msg":"x","err":{"type":"E","message":"y","stack":"E: y\\n at f"}}', "x\nE: y\n at f", {}),
+    (b'{"message":"x","error.message":"y","error.stack_trace":"y at f"}', "x\ny\ny at f", {}),
+    (b'{"msg":"x","state":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}', "x\nReason: OOMKilled\nExit Code: 137", {}),
+    (b'{"msg":"x","terminated":{"exitCode":1}}', "x\nExit Code: 1", {}),
+    (b'{"msg":"x","state":{"running":{"startedAt":"y"}},"lastState":{}}', "x", {}),
+    (
+        b'{"msg":"x","Ray container terminated status":"&ContainerStateTerminated{ExitCode:137,Signal:0,Reason:OOMKilled,}"}',
+        "x\nReason: OOMKilled\nExit Code: 137",
+        {},
+    ),
+    (b'{"msg":"x","prompt":"y","text":"y","content":"y","errors":"y","input":{"error":"y"}}', "x", {}),
     (
         b'{"timestamp":"1796067718","severity":"INFO","label":"RAY","source_hostname":"n1","source_pid":31,"source_type":"GCS","message":"x"}',
         "x",
