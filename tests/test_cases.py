@@ -576,6 +576,31 @@ def test_what_a_controller_says_in_fields_beside_its_message(
     assert told(classify(put(tmp_path, "operator.log", "\n".join([*calm, line, ""])))) == expected
 
 
+@pytest.mark.parametrize(
+    ("xids", "expected"),
+    [
+        # what NVIDIA's catalog gives no action for, or says to follow from another one
+        ((43, 45, 63, 92, 93, 121, 122, 123, 124, 125, 154, 160), "healthy"),
+        ((65, 80, 137), "xid-application"),
+        ((54, 143), "xid-hardware"),
+        ((64, 94, 95, 140, 156), "xid-hardware.ecc"),
+        ((119, 120), "xid-hardware.gsp"),
+    ],
+)
+def test_an_xid_alone(xids: tuple[int, ...], expected: str, tmp_path: Path) -> None:
+    for xid in xids:
+        for who in ("pid=2412371, name=VLLM::Worker_TP, ", "pid='<unknown>', name=<unknown>, ", ""):
+            line = f"[12345.678901] NVRM: Xid (PCI:0000:3b:00): {xid}, {who}Ch 00000010\n"
+            assert told(classify(put(tmp_path, "dmesg", line))) == expected, line
+
+
+@pytest.mark.parametrize("xid", range(144, 151))
+def test_an_xid_of_nvlink_5_is_a_failure_where_the_driver_calls_it_fatal(xid: int, tmp_path: Path) -> None:
+    line = f"[12345.678901] NVRM: Xid (PCI:0000:dc:00): {xid}, pid=189, name=python3, RLW_REMAP %s XC0 i0 Link 03 (0x04 0x00)\n"
+    assert told(classify(put(tmp_path, "fatal", line % "Fatal"))) == "xid-hardware.nvlink"
+    assert told(classify(put(tmp_path, "other", line % "Nonfatal"))) == "healthy"
+
+
 # --- Several containers in one log ---------------------------------------------------------------------------------------
 
 
