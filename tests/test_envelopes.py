@@ -325,6 +325,7 @@ LINES: list[tuple[str, str, list[str], dict[str, Any]]] = [
     # a prefix of which the copying lost the first character
     ("EngineCore_DP0 pid=7) ERROR 11-30 19:41:58 [a.py:1] x", "x", ["vllm", "vllm-log"], {"component": "EngineCore_DP0"}),
     ("VllmWorkerProcess pid=7) ERROR 11-30 19:41:58 a.py:1] x", "x", ["vllm", "vllm-log"], {"pid": 7}),
+    ("ServeController pid=7, ip=10.0.0.2) ERROR x", "ERROR x", ["ray"], {"pid": 7, "node": "10.0.0.2"}),
     # colours whose escape byte became another character, or was written out
     *(
         (f"{esc}[1;36m(EngineCore pid=7){esc}[0;0m x", "x", ["vllm"], {"pid": 7})
@@ -379,7 +380,8 @@ NOT_PREFIXES = [
     "99:41:58 x",
     "EngineCore pid=7 died",
     "EngineCore pid=7 (died)",
-    "Engine pid=7) x",
+    "The worker (Engine pid=7) x",
+    "Process Engine pid=7) x",
     "\ufffd x",
     "a\ufffd[b]",
     "5: enp1s0f0np0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 9000",

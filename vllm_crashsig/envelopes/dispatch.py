@@ -79,7 +79,7 @@ _NUMBER: tuple[Peeler, ...] = (
     docker.PM2,
     journal.CLOCK_ONLY,
 )
-_WORD: tuple[Peeler, ...] = (nccl.NCCL, docker.SWARM, vllm.PROCESS)
+_WORD: tuple[Peeler, ...] = (nccl.NCCL, docker.SWARM, vllm.PROCESS, ray.DRIVER)
 _LOWER: tuple[Peeler, ...] = (kernel.DECODED, services.LOGFMT, nccl.NCCL)
 _LOWER_MARKED: tuple[Peeler, ...] = (*_LOWER, docker.SWARM, kubernetes.KAIL)
 _QUOTED: tuple[Peeler, ...] = (pastes.QUOTE,)
