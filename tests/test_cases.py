@@ -380,13 +380,15 @@ def test_a_log_that_was_copied_while_the_server_ran_is_healthy() -> None:
 def test_a_start_after_a_start_shows_that_the_first_one_ended(capsys: pytest.CaptureFixture[str]) -> None:
     log = log_of(incident("docker-restart-loop-silent"))
     found = classify(log)
-    assert found.verdict == "healthy", "nothing here shows a failure"
+    assert found.verdict == "unclassified", "no line shows a failure, but nobody restarts a server twice like that"
+    assert found.classifications == []
+    assert [u.headline.partition(":")[0] for u in found.unclassified] == ["started again and again"]
     assert [i.ended for i in found.incidents] == ["silent", "silent", "open"]
     assert [s.phase for s in found.silences] == ["init", "init"]
     lines = log.read_text().splitlines()
     for silent in found.silences:
         assert "version 0.32.0" in lines[silent.line] or "api_utils" in lines[silent.line], "the next line is the next start's"
-    assert run(["classify", str(log)]) == 1
+    assert run(["classify", str(log)]) == 3
     text = " ".join(capsys.readouterr().out.split())
     assert f"stops at line {found.silences[0].line} while starting, and another start follows" in text
     assert "What would settle it" in text
@@ -417,6 +419,77 @@ def test_a_banner_without_a_pid_that_comes_again(tmp_path: Path) -> None:
     assert classify(put(tmp_path, "both", both)).silences == [], "two servers that start together"
 
 
+OLD_LIFE = (
+    OLD_START
+    + """\
+INFO:     Application startup complete.
+INFO 11-30 19:{m}:40 [loggers.py:87] Engine 000: Avg prompt throughput: 5.1 tokens/s, Avg generation throughput: 9.4 tokens/s
+INFO 11-30 19:{m}:50 [loggers.py:87] Engine 000: Avg prompt throughput: 5.1 tokens/s, Avg generation throughput: 9.4 tokens/s
+"""
+)
+OLD_STOP = "INFO:     Shutting down\nINFO:     Application shutdown complete.\n"
+
+
+def lives(*minutes: int, end: str = "", form: str = OLD_LIFE) -> list[str]:
+    return [form.format(m=m) + end for m in minutes]
+
+
+def test_lives_that_end_without_a_word_again_and_again_are_a_failure(tmp_path: Path) -> None:
+    loop = classify(put(tmp_path, "loop", "".join(lives(10, 12, 14))))
+    assert (loop.verdict, [i.ended for i in loop.incidents]) == ("unclassified", ["silent", "silent", "open"])
+    assert loop.unclassified[0].count == 2
+    assert loop.settle
+    longer = classify(put(tmp_path, "longer", "".join(lives(10, 12, 14, 16))))
+    assert [u.crash_id for u in longer.unclassified] == [u.crash_id for u in loop.unclassified], "however often"
+    once = classify(put(tmp_path, "once", "".join(lives(10, 12))))
+    assert (once.verdict, len(once.silences)) == ("healthy", 1), "one may be somebody's hand"
+
+
+def test_a_failure_that_is_told_goes_before_lives_that_end_without_a_word(tmp_path: Path) -> None:
+    first, second, third = lives(10, 12, 14)
+    oom = "ERROR 11-30 19:14:55 [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    assert told(classify(put(tmp_path, "x", first + second + third + oom))).startswith("cuda-oom")
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        pytest.param("".join(lives(10, 12, 14, end=OLD_STOP)), id="stopped each time"),
+        pytest.param("".join([*lives(10), *lives(12, end=OLD_STOP), *lives(14, 16)]), id="stopped in between"),
+        pytest.param("".join(reversed(lives(10, 12, 14))), id="logs put together, the latest first"),
+        pytest.param(
+            "".join(day.replace("11-30", f"11-{n}") for n, day in enumerate(lives(10, 12, 14), 27)), id="a log of each day"
+        ),
+        pytest.param(
+            "".join(
+                line.replace("model m", f"model m{n}").replace("'m'", f"'m{n}'") for n, line in enumerate(lives(10, 12, 14))
+            ),
+            id="another model each time",
+        ),
+        pytest.param(
+            OLD_START.format(m=10)
+            + OLD_START.format(m=11)
+            + OLD_LIFE.format(m=12)
+            + "INFO:     Application startup complete.\n" * 2,
+            id="three that start together",
+        ),
+        pytest.param(
+            "".join(lives(10, 12, 14)).replace(
+                "INFO:     Application", OLD_LIFE.splitlines()[-1].format(m=20) + "\nINFO:     Application"
+            ),
+            id="others work on",
+        ),
+        pytest.param(
+            "".join(line for life in lives(10, 12, 14) for line in life.splitlines(True)[2:]), id="offline, one after the other"
+        ),
+        pytest.param("".join([*lives(10), *(OLD_LIFE.splitlines(True)[-1].format(m=m) for m in range(20, 50))]), id="rotated"),
+    ],
+)
+def test_lives_that_are_no_restart_loop(tmp_path: Path, log: str) -> None:
+    found = classify(put(tmp_path, "x", log))
+    assert (found.verdict, found.unclassified) == ("healthy", [])
+
+
 def test_logs_of_two_servers_behind_each_other_are_no_restart(tmp_path: Path) -> None:
     day = OLD_START.format(m=10) + "INFO:     Application startup complete.\nINFO 11-30 19:11:30 [loggers.py:87] x\n"
     later = OLD_START.format(m=12) + "INFO:     Application startup complete.\n"
@@ -445,6 +518,97 @@ def test_others_that_go_on_show_that_a_start_ended(tmp_path: Path) -> None:
     assert [(Path(s.source).name, s.line) for s in found.silences] == [("worker.log", 30)]
     assert found.verdict == "healthy"
     assert classify(put(tmp_path, "h2", up + later[0].replace("19:50", "19:38")), tmp_path / "worker.log").silences == []
+
+
+DONE = "Processed prompts: 100%|##########| 4/4 [00:01<00:00,  3.1it/s, est. speed input: 20.1 toks/s, output: 49.5 toks/s]\n"
+DEAD = "ERROR 01-16 17:16:49 [core_client.py:605] Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.\n"
+NEXT = "Processed prompts:  25%|##5       | 1/4 [00:00<00:00,  3.1it/s, est. speed input: 20.1 toks/s, output: 49.5 toks/s]\n"
+GONE = "sigkill-unexplained.silent"
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (DONE + "Prompt: 'Hello', Generated text: ' x'\n" + DEAD, None),
+        (DONE + DONE + DEAD + DEAD.replace("DP0", "DP1"), None),
+        ((NEXT + DONE) * 40 + DEAD, None),
+        ((NEXT + DONE) * 40 + NEXT + DEAD, GONE),
+        (DONE.replace("100", " 25").rstrip() + "\r" + DONE + DEAD, None),
+        (DEAD, GONE),
+        (DEAD + DONE, None),  # the work went on
+        (DONE + NEXT + DEAD, GONE),
+        (DONE + "Adding requests: 100%|##########| 4/4 [00:00<00:00, 191.28it/s]\n" + DEAD, GONE),
+        (DONE + DEAD + "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n", GONE),
+        (DONE + DEAD + 'Traceback (most recent call last):\n  File "a.py", line 3, in f\nFooError: x\n', GONE),
+        (DONE + "Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 6.6 tokens/s\n" + DEAD,
+         GONE),
+        (DONE + "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n" + DEAD, "cuda-oom"),
+    ],
+)  # fmt: skip
+def test_an_engine_that_goes_after_the_last_batch_is_the_end_of_a_script(
+    log: str, expected: str | None, tmp_path: Path
+) -> None:
+    found = classify(put(tmp_path, "x", log))
+    assert (found.cause.id if found.cause else None) == expected
+    assert found.verdict == ("crash" if expected else "healthy")
+
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+GONE_POD = "&ContainerStateTerminated{ExitCode:137,Signal:0,Reason:OOMKilled,Message:,StartedAt:2026-11-30 19:40:02 +0000 UTC,}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"msg": "Fail to update Serve", "error": OOM}, "cuda-oom"),
+        ({"msg": "x", "err": {"type": "OutOfMemoryError", "message": OOM}}, "cuda-oom"),
+        ({"msg": "x", "reason": f"the application failed: {OOM}"}, "cuda-oom"),
+        ({"msg": "x", "stack": f'Traceback (most recent call last):\n  File "a.py", line 1, in f\n{OOM}'}, "cuda-oom"),
+        ({"msg": "reconcilePods", "level": "info", "Ray container terminated status": GONE_POD}, "cgroup-oom-kill"),
+        ({"msg": "reconcilePods", "level": "info", "Ray container terminated status": "nil"}, "healthy"),
+        ({"msg": f"Deleted head Pod llm-head; Ray container terminated status: {GONE_POD}"}, "cgroup-oom-kill"),
+        ({"msg": "x", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}, "cgroup-oom-kill"),
+        ({"msg": "x", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}, "healthy"),
+        ({"msg": "request", "level": "info", "prompt": OOM, "content": OOM, "input": {"error": OOM}}, "healthy"),
+        ({"msg": "an answer is late", "level": "info", "error": OOM}, "healthy"),
+        ({"msg": "x", "error": f"422: [{{'type': 'string_type', 'input': {OOM!r}}}]"}, "healthy"),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 40])
+def test_what_a_controller_says_in_fields_beside_its_message(
+    fields: dict[str, Any], expected: str, times: int, tmp_path: Path
+) -> None:
+    """``times``: a long log is read another way, that decodes only what looks like something."""
+    calm = [
+        json.dumps({"level": "info", "ts": "2026-11-30T19:41:58.127Z", "msg": "reconcilePods", "n": n}) for n in range(times)
+    ]
+    line = json.dumps({"level": "error", "ts": "2026-11-30T19:41:59.127Z", "logger": "controllers.RayService", **fields})
+    assert told(classify(put(tmp_path, "operator.log", "\n".join([*calm, line, ""])))) == expected
+
+
+@pytest.mark.parametrize(
+    ("xids", "expected"),
+    [
+        # what NVIDIA's catalog gives no action for, or says to follow from another one
+        ((43, 45, 63, 92, 93, 121, 122, 123, 124, 125, 154, 160), "healthy"),
+        ((65, 80, 137), "xid-application"),
+        ((54, 143), "xid-hardware"),
+        ((64, 94, 95, 140, 156), "xid-hardware.ecc"),
+        ((119, 120), "xid-hardware.gsp"),
+    ],
+)
+def test_an_xid_alone(xids: tuple[int, ...], expected: str, tmp_path: Path) -> None:
+    for xid in xids:
+        for who in ("pid=2412371, name=VLLM::Worker_TP, ", "pid='<unknown>', name=<unknown>, ", ""):
+            line = f"[12345.678901] NVRM: Xid (PCI:0000:3b:00): {xid}, {who}Ch 00000010\n"
+            assert told(classify(put(tmp_path, "dmesg", line))) == expected, line
+
+
+@pytest.mark.parametrize("xid", range(144, 151))
+def test_an_xid_of_nvlink_5_is_a_failure_where_the_driver_calls_it_fatal(xid: int, tmp_path: Path) -> None:
+    line = f"[12345.678901] NVRM: Xid (PCI:0000:dc:00): {xid}, pid=189, name=python3, RLW_REMAP %s XC0 i0 Link 03 (0x04 0x00)\n"
+    assert told(classify(put(tmp_path, "fatal", line % "Fatal"))) == "xid-hardware.nvlink"
+    assert told(classify(put(tmp_path, "other", line % "Nonfatal"))) == "healthy"
 
 
 # --- Several containers in one log ---------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ INNER: dict[str, tuple[frozenset[str], ...]] = {
             {
                 "docker",
                 "generic",
+                "json_failures",
                 "json_values",
                 "kernel",
                 "kubernetes",

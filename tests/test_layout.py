@@ -158,8 +158,9 @@ LOG = [
         ("2026-11-30T19:41:58Z 3: {line}", ["srun"]),
         ("com.docker.compose.project=llm,env=prod {line}", ["label com.docker.compose.project=llm,env=prod "]),
         ("2026-11-30T19:41:58.123456789Z env=prod {line}", ["label env=prod "]),
-        ("0|vllm  | {line}", ["label 0|", "compose"]),  # pm2
-        ("19:41:{n:02} vllm.1    | {line}", ["label 0:0:0 ", "compose"]),  # foreman
+        ("0|vllm  | {line}", []),  # pm2: needs no proof either
+        ("19:41:{n:02} vllm.1    | {line}", ["compose"]),  # foreman
+        ("{n}!vllm  | {line}", ["label 0!", "compose"]),
         ("[vllm] {line}", ["names [vllm] "]),
         ("llm.blue server {line}", ["names llm.blue server "]),  # stern, of a Pod without a generated name
         ("server.log:{n}:{line}", ["label server.log:0:"]),

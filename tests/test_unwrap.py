@@ -52,6 +52,12 @@ ENCODERS: tuple[Callable[[Any], str], ...] = (
 )
 
 
+FAILED = st.sampled_from(["", "nil", "Trace\nback", "boom", None, {"type": "E", "message": "boom"}, {"stack": "a\nb"}, ["x"]])
+ENDED = st.sampled_from(
+    [{"exitCode": 137}, {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, {"running": {}}, {"terminated": None}, "x"]
+)
+
+
 @st.composite
 def records(draw: st.DrawFn) -> str:
     """A line of JSON, or with JSON in it, of the kinds that logs have."""
@@ -70,6 +76,8 @@ def records(draw: st.DrawFn) -> str:
                 {"__CURSOR": "s=1", "MESSAGE": text, "CONTAINER_PARTIAL_MESSAGE": draw(st.sampled_from(["true", "false"]))},
                 {"message": text, "level": "ERROR", "asctime": TIME},
                 {"msg": text, "exc_info": draw(st.sampled_from(["", "Trace\nback", "boom", None]))},
+                {"msg": text, draw(st.sampled_from(["error", "err", "reason", "stack"])): draw(FAILED)},
+                {"msg": text, draw(st.sampled_from(["terminated", "state", "lastState"])): draw(ENDED)},
                 {"timestamp": TIME, "jsonPayload": {"message": text, "levelname": "INFO"}, "labels": {"rank": "3"}},
                 {"body": {"stringValue": text}, "severityText": "WARN", "timeUnixNano": "1796067718000000000"},
                 {"events": [{"message": text, "timestamp": 1796067718000}, {"message": "two", "timestamp": 1796067719000}]},

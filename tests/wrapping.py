@@ -858,6 +858,16 @@ TRANSPORTS: tuple[Envelope, ...] = (
         tells={"node": NODE, "pid": PID},
         clock="utc",
     ),
+    # viewers and process managers: Docker Desktop, Go's time.String, Google's Logs Explorer, pm2 lib/API/Log.js
+    Envelope("docker desktop", lambda s, t: f"{t:%Y-%m-%d %H:%M:%S}.{t.microsecond // 1000:03d} | {s}", clock="local"),
+    Envelope("stamp and zone, Go", lambda s, t: f"{t:%Y-%m-%d %H:%M:%S.%f}123 +0000 UTC {s}", clock="utc"),
+    Envelope("stamp and zone, ISO", lambda s, t: f"{t:%Y-%m-%dT%H:%M:%S.%f}123 +00:00 UTC {s}", clock="utc"),
+    Envelope("stamp and zone, Google", lambda s, t: f"{t:%Y-%m-%d %H:%M:%S.%f} UTC {s}", clock="local"),
+    Envelope("inference endpoints", lambda s, t: f"{t:%Y/%m/%d %H:%M:%S} ~ {s}", clock="local", precision=1.0),
+    Envelope("clock alone", lambda s, t: f"{t:%H:%M:%S} {s}"),
+    Envelope("clock in brackets", lambda s, t: f"[{t:%H:%M:%S}] {s}"),
+    Envelope("pm2", lambda s, t: f"0|vllm     | {s}"),
+    Envelope("skypilot", lambda s, t: f"(head, rank=0, pid={PID}) {s}", tells={"pid": PID}),
 )
 """What is put around a line; may be put around each other."""
 
@@ -1114,6 +1124,8 @@ PASTES: tuple[Envelope, ...] = (
     Envelope("coloured", lambda s, t: f"\x1b[1;36m{s}\x1b[0m"),
     Envelope("coloured words", lambda s, t: sgr_around_words(s, "\x1b")),
     Envelope("coloured words, ESC lost", lambda s, t: sgr_around_words(s, "")),
+    Envelope("coloured words, ESC not decoded", lambda s, t: sgr_around_words(s, "\ufffd")),
+    Envelope("coloured words, old console", lambda s, t: sgr_around_words(s, "\u2190")),
     Envelope("coloured words, cat -v", lambda s, t: sgr_around_words(s, "^[")),
     Envelope("coloured words, repr", lambda s, t: sgr_around_words(s, "\\x1b")),
     Envelope("coloured words, JSON escapes", lambda s, t: sgr_around_words(s, "\\u001b")),

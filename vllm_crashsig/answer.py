@@ -38,7 +38,7 @@ from .report import (
     Verdict,
 )  # fmt: skip
 from .settle import settling
-from .silence import ORDERLY_EXITS, silences, silent_exit, told_status
+from .silence import ORDERLY_EXITS, silences, silent_exit, silent_restarts, told_status
 from .survival import survived
 from .version import __version__
 
@@ -89,12 +89,10 @@ class Reporter:
         status = exit_status if exit_status is not None else told_status(headline.incident) if headline else None
         if verdict == "healthy" and status not in (None, *ORDERLY_EXITS):
             verdict, unknown = "unclassified", [silent_exit(status)]
-        silent = silences(
-            [a.incident for a in answers],
-            [a.verdict in ("healthy", "degraded") for a in answers],
-            {c.source: c.lines for c in coverage},
-            status,
-        )
+        incidents, quiet = [a.incident for a in answers], [a.verdict in ("healthy", "degraded") for a in answers]
+        silent = silences(incidents, quiet, {c.source: c.lines for c in coverage}, status)
+        if verdict in ("healthy", "degraded") and (restarts := silent_restarts(incidents, quiet)) is not None:
+            verdict, unknown = "unclassified", [restarts]
         if headline is not None and headline.verdict in ("healthy", "degraded") and (silent or unknown):
             settle = settling("unclassified", None, headline.incident, headline.incident.context, layers, ())
         if blank:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from .catalogue import Catalogue
 from .conditions import Conditions
 from .correlate import lines_between, seconds_between
@@ -11,11 +13,12 @@ from .model import Hit, LogLine
 from .nouns import dataclass, field
 from .report import Outcome, TrailNote
 from .schema import Fingerprint
-from .survival import outcome, same_server_works_on, segment_of
+from .survival import outcome, outlived_work, same_server_works_on, segment_of
 
 STOP_LINES = 400
 STOP_SECONDS = 60.0
 """How long after an orderly stop began failures are only its echo."""
+OUTLIVED = "all work had been done before, and nothing else failed: the end of a script"
 NEXT_LINES = 5
 """Lines over which the kernel tells of one OOM kill."""
 LATE_LINES = 600
@@ -84,20 +87,23 @@ def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> tuple[list
         for fid, detail in sorted(segment.notes):
             trail.add(fid, "weakened", detail)
     found = []
+    outlived = outlived_work(incident, catalogue)
     for fingerprint_id in sorted(seen):
         fingerprint = catalogue[fingerprint_id]
-        if fingerprint.is_failure and (hypothesis := _hypothesis(fingerprint, incident, conditions, trail)):
+        if fingerprint.is_failure and (hypothesis := _hypothesis(fingerprint, incident, conditions, trail, outlived)):
             found.append(hypothesis)
     absorb(found, incident, catalogue, trail)
     settled = {h.id for h in found} | {i for i in seen if not catalogue[i].is_failure}
     return found, frozenset(settled | {note.fingerprint for note in trail.notes if note.action == "vetoed"})
 
 
-def _hypothesis(fingerprint: Fingerprint, incident: Incident, conditions: Conditions, trail: Trail) -> Hypothesis | None:
+def _hypothesis(
+    fingerprint: Fingerprint, incident: Incident, conditions: Conditions, trail: Trail, outlived: Set[int]
+) -> Hypothesis | None:
     hits: list[Hit] = []
     vetoed: list[Hit] = []
     for hit in conditions.decisive(fingerprint):
-        if reason := _veto(hit, fingerprint, incident, conditions):
+        if reason := OUTLIVED if hit.line.order in outlived else _veto(hit, fingerprint, incident, conditions):
             trail.add(fingerprint.id, "vetoed", f"{hit.line.source}:{hit.line.number} {hit.indicator}: {reason}")
             vetoed.append(hit)
         else:

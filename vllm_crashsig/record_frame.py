@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from itertools import accumulate
 
+from .envelopes.json_failures import ENDED, ERRORS
 from .envelopes.json_line import Fields
 from .framing import Frame, clean_text
 from .gate import Gate, literals_of, make_gate
@@ -22,12 +23,12 @@ MANY = 0.3
 """Share of the lines that must be decoded at once beyond which nothing is gained."""
 
 _COLONS = (":", ": ", " : ")
-_KEYS = ("exc_info", "exc_text", "stack_trace", "logtag", "_p")
+_STREAMS = ("logtag", "_p")
 _SHAPES = (
     *(f"{{{space}{after}" for space in ("", " ") for after in ("\\", "&", "\u201c")), "{  ", "[{", "[ {", "\x1b",
     "\\x1b[", "\\033[", "\\e[", "\\\\u001b",
-    *(f'"{key}"{colon}"' for key in _KEYS[:3] for colon in _COLONS),
-    *(f'"{key}"{colon}"P"' for key in _KEYS[3:] for colon in _COLONS),
+    *(f'"{key}"{colon}{{' for key in (*ERRORS, ENDED) for colon in _COLONS),
+    *(f'"{key}"{colon}"P"' for key in _STREAMS for colon in _COLONS),
     *(f'"MESSAGE"{colon}[' for colon in _COLONS), '"CONTAINER_PARTIAL_MESSAGE"',
     *(f'"{name}"' for name in
       ("resourceLogs", "result", "hits", "events", "results", "data", "entries", "tables", "dmesg")),
@@ -36,7 +37,10 @@ _SHAPES = (
 a line; see `nested.lay_bare`, `envelopes.json_line` and `envelopes.json_document`."""
 _OPEN = tuple(f"{{{space}\n" for space in ("", " ", "\t", "\r"))
 """A record that is printed over many lines begins so."""
-_LINE, _FRAME = -1, -2
+_FILLED = tuple(f'"{key}"{colon}"' for key in ERRORS for colon in _COLONS)
+"""The same of a line where it is not `_EMPTY` what follows."""
+_EMPTY = (b'"', b'nil"')
+_LINE, _FRAME, _UNLESS_EMPTY = -1, -2, -3
 
 _ODD = lazy(rb'\\(?:[^n"]|n[^"])')
 """An escape that is no quote and no newline at the end of a text. The gate knows its literals with escaped quotes too."""
@@ -84,6 +88,8 @@ def _suspects(text: bytes, lines: int, shapes: Gate) -> Iterator[int | None]:
     for end, (kind,) in shapes.scan(text):
         if kind == _FRAME:
             yield None
+        if kind == _UNLESS_EMPTY and text.startswith(_EMPTY, end):
+            continue
         index += text.count(b"\n", at, end - 1)
         at = end - 1
         yield index
@@ -101,7 +107,8 @@ def _suspects(text: bytes, lines: int, shapes: Gate) -> Iterator[int | None]:
 
 @cache
 def _shapes() -> Gate | None:
-    return make_gate(literals_of([*((_LINE, shape, False) for shape in _SHAPES), *((_FRAME, shape, False) for shape in _OPEN)]))
+    kinds = ((_LINE, _SHAPES), (_FRAME, _OPEN), (_UNLESS_EMPTY, _FILLED))
+    return make_gate(literals_of([(kind, shape, False) for kind, shapes in kinds for shape in shapes]))
 
 
 class RecordFrame(Frame):

@@ -5,15 +5,24 @@ A log that was copied while the server ran stops in the middle as well. So nothi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from .correlate import Segment
+from .correlate import Segment, seconds_apart
 from .crashid import make_crash_id
 from .incidents import Incident
 from .report import SilenceInfo, UnknownFailure
 
+READY = "vllm-ready"
+"""The fingerprint of the lines that each process of a server prints once, when it is up."""
 ORDERLY_EXITS = (0, 130, 143)
 """Exit statuses of a server that ended or was asked to: success, SIGINT, SIGTERM."""
+AGAIN_WITHIN = 1800.0
+"""Seconds within which whatever keeps a server running starts it again: restart policies, units and Pods wait minutes at most.
+What starts later may as well be the log of another day."""
+RESTARTS = 2
+"""Lives in a row, each cut off without a word and started again, that are a failure. One may be somebody's hand."""
 OUTLIVED = 120.0
 """Seconds by which the logs of others must go on to show that a server is gone that had not come up."""
 
@@ -30,6 +39,42 @@ def silent_exit(status: int | None) -> UnknownFailure:
     """The failure that an exit status tells and no line."""
     headline = f"exit status {status}, and the log shows no failure: it may be cut off, or its last lines were never written"
     return UnknownFailure(crash_id=make_crash_id(f"exit-{status}", (), headline), headline=headline, count=1, evidence=[])
+
+
+def silent_restarts(incidents: Sequence[Incident], quiet: Sequence[bool]) -> UnknownFailure | None:
+    """The failure that only the starts tell: a server that is started again and again, and never ends in order.
+
+    quiet: which lives show no failure.
+    """
+    lives = most = 0
+    for at, (incident, following) in enumerate(pairwise(incidents)):
+        lives = lives + 1 if quiet[at] and _is_restarted(incident.primary, following.primary) else 0
+        most = max(most, lives)
+    if most < RESTARTS:
+        return None
+    headline = "started again and again: its lives end without a word, neither stopped nor with a failure in the log"
+    return UnknownFailure(crash_id=make_crash_id("silent-restarts", (), headline), headline=headline, count=most, evidence=[])
+
+
+def _is_restarted(life: Segment, following: Segment) -> bool:
+    """Whether a server's life was cut off, and the same server began anew: at once, with the same model, and on its own."""
+    first = following.first
+    if life.stops or first is None or life.source != following.source or _goes_back(life, following):
+        return False
+    if not (life.milestones.get("start") and following.milestones.get("start")) or _is_of_another(following):
+        return False
+    models = {segment.context.get("model") for segment in (life, following)} - {None}
+    apart = seconds_apart(life.told, (first.time, first.clock)) if life.told is not None else None
+    return len(models) < 2 and (apart is None or apart <= AGAIN_WITHIN)
+
+
+def _is_of_another(life: Segment) -> bool:
+    """Whether a life shows more than one server at work: one before it is ready, or one process that is ready twice."""
+    ready = life.milestones.get("ready", [])
+    if any(order < min(ready, default=order + 1) for order in life.milestones.get("progress", [])):
+        return True
+    told = Counter((key, hit.line.scope.pid) for key, track in life.tracks.items() if key[0] == READY for hit in track.hits)
+    return any(times > 1 for times in told.values())
 
 
 def silences(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from .catalogue import Catalogue
 from .correlate import Segment, seconds_apart
 from .incidents import Incident
 from .model import Hit
@@ -15,6 +16,10 @@ OWN = frozenset(("vllm-log", "ray-log", "nccl", "c10-log", "uvicorn"))
 """Layouts in which only the programs write that the catalogue knows."""
 FAR_APART = 26 * 3600.0
 """Seconds between two logs beyond which they cannot speak of the same crash, whatever the time zones."""
+BATCH_DONE, BATCH_BEGUN = (("sigkill-unexplained.silent", name) for name in ("batch_done", "batch_begun"))
+"""The indicators of work that a script gives to its engine. Not those of progress: of these most are passed over."""
+ENGINE = "engine"
+"""The fact of lines in which the client of an engine tells that it is dead."""
 SEVERITY = ("terminal", "unresolved", "progressed-after", "recovered")
 """Outcomes, the worst first: a failure that was survived here and not there was not survived."""
 
@@ -65,6 +70,35 @@ def survived(segment: Segment, orders: Sequence[int], *, event: bool = False) ->
     if event or (segment.broke_at is not None and segment.broke_at > first):
         return False
     return segment.after("progress", first) - after >= PROGRESS_NEEDED
+
+
+def outlived_work(incident: Incident, catalogue: Catalogue) -> frozenset[int]:
+    """Orders of the lines that tell of an engine's death and are no failure: a script that ends lets its engine go without a
+    word to the thread that watches it. All work must have been done by then, and nothing else may have failed, before or after;
+    whoever still needed the engine would have."""
+    failed = [
+        hit
+        for segment in incident.segments
+        for (fingerprint, indicator), track in segment.tracks.items()
+        if catalogue[fingerprint].is_failure and catalogue[fingerprint].indicators[indicator].weight == "decisive"
+        for hit in track.hits
+    ]
+    deaths = {hit.line.order: hit for hit in failed if ENGINE in hit.facts}
+    unknown = (line.order for s in incident.segments for f in s.failures.failures.values() for line in (f.first, f.last))
+    if not deaths or any(hit.line.order not in deaths for hit in failed) or any(order not in deaths for order in unknown):
+        return frozenset()
+    return frozenset(o for o, hit in deaths.items() if _is_idle(segment_of(hit, incident.segments), o))
+
+
+def _is_idle(segment: Segment | None, at: int) -> bool:
+    """Whether a batch was worked off before the line of this order, and none was begun since."""
+    if segment is None:
+        return False
+    done, begun = (
+        [hit.line.order for hit in track.hits if hit.line.order < at] if (track := segment.tracks.get(key)) is not None else []
+        for key in (BATCH_DONE, BATCH_BEGUN)
+    )
+    return bool(done) and max(done) >= max(begun, default=0) and not segment.after("progress", max(done))
 
 
 def same_server_works_on(segment: Segment, start: int, end: int) -> bool:

@@ -193,3 +193,9 @@ CLOCK = r"([0-2]\d:[0-5]\d:[0-6]\d)"
 FRACTION = r"(?:[.,](\d{1,9}))?"
 ZONE = r"(Z|[+-]\d\d:?\d\d)"
 """Building blocks of time stamps; each holds one group. Use with ``re.ASCII``."""
+ZONE_NAME = (
+    r"(?: (?:UTC|GMT|[ECMP][SD]T|AK[SD]T|HST|[WCE]ES?T|CES?T|BST|MSK|IST|PKT|HKT|SGT|WIB|[JK]ST|AW?[CE]?[SD]T|NZ[SD]T|BRT)"
+    r"(?=[ \]]))?"
+)
+"""The name of a time zone behind a stamp, as Go, ``date`` and log consoles print it; known names only, since the word behind a
+stamp may be the message's. It holds no group: most names stand for several offsets, so the offset counts, if there is one."""

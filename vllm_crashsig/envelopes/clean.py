@@ -15,9 +15,10 @@ _CODES = (0, 1, 2, 3, 4, 7, 9, 22, 23, 24, 27, 29, 39, 49, *range(30, 38), *rang
 _CODE = "0?(?:" + "|".join(map(str, sorted(_CODES, reverse=True))) + ")"
 _WIDE = r"[34]8;(?:5;\d{1,3}|2;\d{1,3};\d{1,3};\d{1,3})"
 _SGR = rf"\[(?:{_CODE}|{_WIDE})(?:;(?:{_CODE}|{_WIDE})){{0,5}}m"
-_SHOWN = ("^[", "#033", "\\x1b", "\\u001b", "\\033", "\\e", "\u241b")
+_SHOWN = ("^[", "#033", "\\x1b", "\\u001b", "\\033", "\\e", "\u241b", "\ufffd", "\u2190")
 _PRINTED = rf"(?:{'|'.join(map(re.escape, _SHOWN))})(?:{_SGR}|\[m)"
-"""Colours after a tool has made the escape byte visible: cat -v, rsyslog (#033), repr, JSON, copies from a web page."""
+"""Colours after a tool has made the escape byte visible: cat -v, rsyslog (#033), repr, JSON, copies from a web page, a decoder
+that did not expect it (U+FFFD), an old Windows console (an arrow)."""
 
 _LOST = rf"(?:{_SGR}(?!\])|\[m(?=\[K))(?:\[K)?"
 """Colours whose escape byte was lost altogether, as in logs pasted into issues: ``[1;36m(EngineCore_DP0 pid=1)[0;0m``, or

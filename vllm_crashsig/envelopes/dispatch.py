@@ -25,6 +25,7 @@ _BRACKET_WORD: tuple[Peeler, ...] = (
     kernel.RELATIVE_TIME,
     generic.PIPED,
     labels.MPIRUN,
+    generic.ASCEND,
 )
 _BRACKET_DATE: tuple[Peeler, ...] = (ray.CORE, generic.BRACKET_LEVEL, generic.BRACKET_TIME)
 _BRACKET_NUMBER: tuple[Peeler, ...] = (
@@ -34,6 +35,7 @@ _BRACKET_NUMBER: tuple[Peeler, ...] = (
     labels.MPIRUN,
     generic.AMERICAN,
     exports.FLUENT_BIT,
+    journal.CLOCK_ONLY,
 )
 _ANGLE: tuple[Peeler, ...] = (journal.RFC5424, journal.SHORT, journal.ISO, kernel.RAW)
 _DATE_CRI: tuple[Peeler, ...] = (kubernetes.CRI, docker.RFC3339)
@@ -49,6 +51,7 @@ _DATE_WORD: tuple[Peeler, ...] = (
     generic.TIME,
 )
 _DATE_OTHER: tuple[Peeler, ...] = (docker.RFC3339, services.TORCHSERVE, generic.SPACED, generic.TIME)
+_DATE_TAB: tuple[Peeler, ...] = (exports.FLUENTD_FILE, generic.ZAP, docker.RFC3339)
 _DATE_SPACE: tuple[Peeler, ...] = (
     ray.PYTHON,
     exports.GRAFANA_OLD,
@@ -73,8 +76,10 @@ _NUMBER: tuple[Peeler, ...] = (
     exports.GRAFANA,
     nccl.NCCL,
     docker.SWARM,
+    docker.PM2,
+    journal.CLOCK_ONLY,
 )
-_WORD: tuple[Peeler, ...] = (nccl.NCCL, docker.SWARM)
+_WORD: tuple[Peeler, ...] = (nccl.NCCL, docker.SWARM, vllm.PROCESS, ray.DRIVER)
 _LOWER: tuple[Peeler, ...] = (kernel.DECODED, services.LOGFMT, nccl.NCCL)
 _LOWER_MARKED: tuple[Peeler, ...] = (*_LOWER, docker.SWARM, kubernetes.KAIL)
 _QUOTED: tuple[Peeler, ...] = (pastes.QUOTE,)
@@ -125,6 +130,8 @@ def _after_iso(text: str) -> tuple[Peeler, ...]:
     """The peelers for a line that begins like ``2026-11-30T``, told by what stands behind the time stamp."""
     if text[19:20] == ",":
         return _DATE_COMMA
+    if text.find("\t", 19, 36) > 0:
+        return _DATE_TAB
     space = text.find(" ", 19, 40)
     if text.startswith(("stdout ", "stderr "), space + 1):
         return _DATE_CRI

@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 from ..lazy import lazy
 from ..nouns import dataclass
-from .base import CLOCK, DAY, FRACTION, ZONE, Peeled, Prefix, set_iso
+from .base import CLOCK, DAY, FRACTION, ZONE, ZONE_NAME, Peeled, Prefix, set_iso
 
 
 def _stamp(match: re.Match[str], peeled: Peeled) -> None:
     set_iso(peeled, *match.groups())
 
 
-RFC3339 = Prefix("rfc3339", lazy(f"{DAY}T{CLOCK}{FRACTION}{ZONE}(?: |$)", re.ASCII), _stamp)
+RFC3339 = Prefix("rfc3339", lazy(rf"{DAY}T{CLOCK}{FRACTION}{ZONE}{ZONE_NAME}(?: \|)?(?:[ \t]|$)", re.ASCII), _stamp)
 """``2026-11-30T19:41:58.123456789Z text``: docker logs -t (moby daemon/logger/loggerutils, RFC3339NanoFixed),
 kubectl logs --timestamps, and the log files of GitHub Actions (seven digits)."""
 
@@ -33,6 +33,14 @@ def _swarm(match: re.Match[str], peeled: Peeled) -> None:
 
 SWARM = Prefix("compose", lazy(r"([\w.-]{1,128}?)\.(\d{1,5}\.[a-z0-9]{12,25})@([\w.-]{1,253}) +\|(?: |$)", re.ASCII), _swarm)
 """``vllm_worker.1.k3j5h2k1l9p0@node-2    | text``: docker service logs (docker/cli command/service/logs.go)."""
+
+
+def _pm2(match: re.Match[str], peeled: Peeled) -> None:
+    peeled.component = match.group(1)
+
+
+PM2 = Prefix("pm2", lazy(r"\d{1,4}\|([\w.@/-]{1,64}) +\|(?: |$)", re.ASCII), _pm2)
+"""``0|vllm     | text``: pm2 logs."""
 
 _NUMBERED = lazy(r"([a-z0-9][a-z0-9_.-]{0,127}?)[-_](\d{1,4}) *\|(?: |$)", re.ASCII)
 _NAMED = lazy(r"([A-Za-z0-9][\w.-]{0,127})  +\|(?: |$)", re.ASCII)

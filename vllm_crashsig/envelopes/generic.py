@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 
 from ..lazy import lazy
-from .base import CLOCK, DAY, FRACTION, LEVEL_WORD, ZONE, Peeled, Prefix, seconds_of, set_iso
+from .base import CLOCK, DAY, FRACTION, LEVEL_WORD, ZONE, ZONE_NAME, Peeled, Prefix, seconds_of, set_iso
 
-_STAMP = rf"{DAY}[T ]{CLOCK}{FRACTION}(?: ?{ZONE})?"
+_STAMP = rf"{DAY}[T ]{CLOCK}{FRACTION}(?: ?{ZONE})?{ZONE_NAME}"
 _LOGGER = r"(?:__main__|root|[a-z_][a-z0-9_]*(?:\.[a-z_][a-z0-9_]*)+)"
 _PLACE = r"(?!\S{1,160}: \w*Warning\b)[\w./-]{1,120}\.py:\d{1,6}"
 
@@ -35,10 +35,15 @@ DASHED = Prefix(
 
 LOGURU = Prefix(
     "loguru",
-    lazy(rf"{_STAMP} \| ({LEVEL_WORD}) *\| (?:[\w.<>/-]{{1,160}}:[\w<>.]{{1,80}}:\d{{1,6}} - )?", re.ASCII),
+    lazy(
+        rf"{_STAMP} \| ({LEVEL_WORD}|trace|debug|info|warning|error|critical) *\| "
+        r"(?:[\w.<>/-]{1,160}:[\w<>.]{1,80}:\d{1,6} - | *[\w.-]{1,60} \| )?",
+        re.ASCII,
+    ),
     _stamped,
 )
-"""``2026-11-30 12:00:00.123 | ERROR    | mod:fn:12 - text``: loguru's default format (loguru/_defaults.py)."""
+"""``2026-11-30 12:00:00.123 | ERROR    | mod:fn:12 - text``: loguru's default format (loguru/_defaults.py);
+``.. | warning  |             UMD | text``: Tenstorrent's tt-logger."""
 
 SPACED = Prefix(
     "python-log",
@@ -52,8 +57,13 @@ SPACED = Prefix(
 """``2026-11-30 12:00:00,123 ERROR name: text`` and ``.. [ERROR] name: text``. Where a time stamp of the transport stands before
 a header of vLLM, Ray or uvicorn, it must not swallow that header's level."""
 
-TIME = Prefix("timestamp", lazy(rf"{_STAMP}:?()(?: +- +| )", re.ASCII), _stamped)
-"""``2026-11-30 12:00:00.123 text``."""
+TIME = Prefix("timestamp", lazy(rf"{_STAMP}:?()(?: +- +| \|(?: |$)| )", re.ASCII), _stamped)
+"""``2026-11-30 12:00:00.123 text``; ``.. | text`` (Docker Desktop); ``2026-11-30 12:00:00.123 EDT text`` (Google's Logs
+Explorer), ``2026-11-30T12:00:00.123 +08:00 CST text`` and ``2026-11-30 12:00:00.123 +0800 CST text`` (Go's time.String)."""
+
+ZAP = Prefix("python-log", lazy(rf"{_STAMP}\t({LEVEL_WORD})\t(?:[A-Za-z][\w./-]{{0,119}}\t)?", re.ASCII), _stamped)
+"""``2026-11-30T12:00:00.123Z<TAB>ERROR<TAB>controllers.RayCluster<TAB>text``: zap's console, as KubeRay and others
+have it."""
 
 
 def _bracketed(match: re.Match[str], peeled: Peeled) -> None:
@@ -109,6 +119,23 @@ LEVEL_TIME = Prefix(
     _level_first,
 )
 """``DEBUG 2026-11-30 12:00:00,123 instructlab.eval:29: text``."""
+
+
+def _ascend(match: re.Match[str], peeled: Peeled) -> None:
+    level, day, clock, pid, rank = match.groups()
+    set_iso(peeled, day, clock, None, None)
+    peeled.set_level(level)
+    peeled.pid = int(pid)
+    if not rank.startswith("-"):
+        peeled.rank = int(rank)
+
+
+ASCEND = Prefix(
+    "python-log",
+    lazy(rf"\[({LEVEL_WORD})\] {DAY}-{CLOCK} \(PID:(\d{{1,10}}), Device:-?\d{{1,4}}, RankID:(-?\d{{1,6}})\) ", re.ASCII),
+    _ascend,
+)
+"""``[ERROR] 2026-11-30-12:00:00 (PID:5309, Device:0, RankID:-1) text``: torch_npu."""
 
 
 def _level_name(match: re.Match[str], peeled: Peeled) -> None:

@@ -101,6 +101,24 @@ class Short(_Journal):
         return self.finish(peeled, match.end(), host, ident, pid, syslog=pri is not None)
 
 
+class ClockOnly(_Journal):
+    """``19:45:10 kernel: text`` of a log from which the dates and the host were cut; ``19:45:10.250 | text``,
+    ``[19:45:10] text``. It tells no time, since it tells no day."""
+
+    __slots__ = ()
+    pattern = lazy(rf"(?:{CLOCK}{FRACTION}|\[{CLOCK}{FRACTION}\])(?: \|)?(?: (?:(kernel): )?|$)", re.ASCII)
+
+    def peel(self, peeled: Peeled) -> bool:
+        match = self.pattern.match(peeled.text)
+        if match is None:
+            return False
+        if match.group(5) is not None:
+            return self.finish(peeled, match.end(), None, "kernel", None)
+        peeled.layers.append("clock")
+        peeled.text = peeled.text[match.end() :]
+        return True
+
+
 class Iso(_Journal):
     """``2026-11-30T19:45:10+0000 node-a vllm[123]: text``: journalctl -o short-iso(-precise) and rsyslog's file format.
 
@@ -189,4 +207,5 @@ FIELD = Prefix("journald", lazy(r"(?:    )?MESSAGE="), lambda _match, _peeled: N
 """``MESSAGE=text``: the message's own line in journalctl -o export and -o verbose (four spaces)."""
 
 SHORT, ISO, FULL, SECONDS = Short("journald"), Iso("journald"), Full("journald"), Seconds("journald")
+CLOCK_ONLY = ClockOnly("journald")
 RFC5424 = Rfc5424("syslog")

@@ -14,6 +14,7 @@ from typing import Any
 
 from .base import SEVERITIES
 from .clean import plain_text
+from .json_failures import with_failures
 from .json_values import attribute_map, bytes_or_text, from_json, level, number, read_time, stream, string, tag_map
 
 Fields = dict[str, Any]
@@ -183,10 +184,7 @@ def _find_text(record: Record) -> tuple[str | None, Record]:
     for key in _TEXT_KEYS:
         value = record.get(key)
         if isinstance(value, str):
-            trace = next(
-                (t for k in ("exc_info", "exc_text", "stack_trace") if isinstance(t := record.get(k), str) and t), None
-            )
-            return (f"{value}\n{trace}" if trace else value), record
+            return with_failures(value, record), record
     for key in _INNER_KEYS:
         inner = record.get(key)
         if isinstance(inner, dict):

@@ -47,7 +47,7 @@ def _ctime(match: re.Match[str], peeled: Peeled) -> None:
 
 CTIME = Prefix(
     "dmesg",
-    lazy(rf"\[[^\s\d\]]{{1,6}} ([^\s\]]{{3,6}}) {{1,3}}(\d{{1,2}}) {CLOCK} (\d{{4}}){_DELTA}\]{_CALLER}(?: |$)"),
+    lazy(rf"\[[^\s\d\]]{{1,6}} ([^\s\]]{{2,6}}) {{1,3}}(\d{{1,2}}) {CLOCK} (\d{{4}}){_DELTA}\]{_CALLER}(?: |$)"),
     _ctime,
 )
 """``[Mon Nov 30 19:41:58 2026] text``: dmesg -T, in the system's language (``[Di Mär 10 23:17:46 2026]``)."""

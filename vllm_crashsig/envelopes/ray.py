@@ -29,6 +29,8 @@ def count_repeats(peeled: Peeled) -> None:
 
 
 _WORKER = lazy(r"\((?:([^\n]{1,300}?) )?pid=(\d{1,10}|[a-z_]{1,32})(?:, ip=([^),\s]{1,64}))?(?:, actor_id=\w{1,64})?\)(?: |$)")
+_CUT = lazy(r"([A-Z]\w{2,100}) pid=(\d{1,10})(?:, ip=([^),\s]{1,64}))?(?:, actor_id=\w{1,64})?\)(?: |$)", re.ASCII)
+"""The same of an actor where the copying lost the parenthesis."""
 _DAEMON = lazy(
     r"\((raylet|gcs_server|log_monitor|dashboard|monitor|autoscaler|scheduler)"
     r"(?: [+-][\dhms]{1,16})?(?:, ip=([^),\s]{1,64}))?\)(?: |$)"
@@ -46,7 +48,8 @@ class Driver:
     name = "ray"
 
     def peel(self, peeled: Peeled) -> bool:
-        match = _WORKER.match(peeled.text) if peeled.text.find("pid=", 1, 320) > 0 else None
+        worker = _WORKER if peeled.text[0] == "(" else _CUT
+        match = worker.match(peeled.text) if peeled.text.find("pid=", 1, 320) > 0 else None
         if match is not None:
             name, pid, ip = match.groups()
             if pid.isdigit():

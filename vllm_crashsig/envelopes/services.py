@@ -39,12 +39,13 @@ SLASHED = Prefix(
     "timestamp",
     lazy(
         rf"(\d{{4}}/[01]\d/[0-3]\d) {CLOCK}{FRACTION}"
-        r"(?: \[(debug|info|notice|warn|error|crit|alert|emerg)\] (\d{1,10})#\d+:)? ",
+        r"(?: \[(debug|info|notice|warn|error|crit|alert|emerg)\] (\d{1,10})#\d+:| ~)? ",
         re.ASCII,
     ),
     _slashed,
 )
-"""``2026/11/30 12:00:00 [warn] 1#1: text`` (nginx) and ``2026/11/30 12:00:00 text`` (Go's log)."""
+"""``2026/11/30 12:00:00 [warn] 1#1: text`` (nginx) and ``2026/11/30 12:00:00 text`` (Go's log),
+``2026/11/30 12:00:00 ~ text`` (Hugging Face's Inference Endpoints)."""
 
 
 def _torchserve(match: re.Match[str], peeled: Peeled) -> None:

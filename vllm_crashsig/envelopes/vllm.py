@@ -32,13 +32,14 @@ def _process(match: re.Match[str], peeled: Peeled) -> None:
 PROCESS = Prefix(
     "vllm",
     lazy(
-        r"\(((?:EngineCore|APIServer|ApiServer|VllmWorker|DP_?Coordinator|CoreEngine|Worker(?=[_ ]))\w{0,64})"
+        r"\(?((?:EngineCore|APIServer|ApiServer|VllmWorker|DP_?Coordinator|CoreEngine|Worker(?=[_ ]))\w{0,64})"
         r"(?: rank=(\d{1,6}))? pid=(\d{1,10})\)(?: |$)",
         re.ASCII,
     ),
     _process,
 )
-"""``(EngineCore_DP0 pid=1) text``, ``(Worker_DP0_PP1_TP0_EP0 pid=1) text``, ``(VllmWorker rank=1 pid=2) text``.
+"""``(EngineCore_DP0 pid=1) text``, ``(Worker_DP0_PP1_TP0_EP0 pid=1) text``, ``(VllmWorker rank=1 pid=2) text``;
+the parenthesis is often lost where somebody copied a log from its first line on.
 
 The rank is taken from ``rank=`` or from a name with TP alone: with pipeline or data parallelism the global rank cannot be
 told from the name."""
