@@ -71,7 +71,7 @@ def main() -> None:
       vllm-crashsig classify container.log dmesg.txt
       vllm-crashsig batch crashes/ --output results.jsonl
 
-    Exit status: 0 a crash was classified; 1 nothing failed; 3 failure text that no fingerprint knows;
+    Exit status: 0 a crash was classified; 1 nothing failed; 3 a failure that no fingerprint knows;
     2 usage, input or catalogue error.
     """
 

@@ -12,7 +12,7 @@ SCHEMA_VERSION = "1"
 
 Verdict = Literal["crash", "degraded", "healthy", "unclassified", "empty"]
 """``crash``: a failure was classified. ``degraded``: something hurts but did not kill. ``healthy``: nothing failed.
-``unclassified``: failure text that no fingerprint names as a cause. ``empty``: there was no text."""
+``unclassified``: a failure that no fingerprint names the cause of. ``empty``: there was no text."""
 
 Outcome = Literal["terminal", "unresolved", "progressed-after", "recovered"]
 Band = Literal["high", "medium", "low"]

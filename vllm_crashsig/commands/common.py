@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..catalogue import Catalogue
 
 EXIT_OF_VERDICT = {"crash": 0, "healthy": 1, "degraded": 1, "empty": 1, "unclassified": 3}
-"""Contract: 0 a crash was classified; 1 nothing failed; 3 failure text that no fingerprint knows."""
+"""Contract: 0 a crash was classified; 1 nothing failed; 3 a failure that no fingerprint knows."""
 EXIT_ERROR = 2
 
 T = TypeVar("T")
