@@ -552,6 +552,31 @@ def test_a_crash_that_is_told_by_several_is_one() -> None:
 QUIET = recorded()["python-3.12", "plain"]
 
 
+RAY_STACK = """*** StackTrace Information ***
+/opt/venv/lib/python3.12/site-packages/ray/core/src/ray/raylet/raylet(+0xb8391a) [0x55ec638a091a] ray::operator<<()
+/opt/venv/lib/python3.12/site-packages/ray/core/src/ray/raylet/raylet(+0xb85577) [0x55ec638a2577] ray::RayLog::~RayLog()
+/opt/venv/lib/python3.12/site-packages/ray/core/src/ray/raylet/raylet(+0x41384b) [0x55ec6313084b] plasma::{}()
+"""
+
+
+def test_a_fatal_line_of_ray_is_a_failure_whatever_it_says() -> None:
+    """Only level C and the stack below it tell that the process ended itself; a message may be any words."""
+    lead = "[2026-03-18 17:15:24,404 C 3394729 3394729] (raylet) shared_memory.cc:32: "
+    mapped, copied = (lead + "mmap failed\n" + RAY_STACK.format(f) for f in ("ClientMmapTableEntry", "PlasmaStore"))
+    assert report(mapped).unclassified[0].headline == "Ray fatal error in plasma::ClientMmapTableEntry"
+    assert the_id(mapped) != the_id(copied)
+    checked = lead + " Check failed: fd >= 0 \n" + RAY_STACK.format("ClientMmapTableEntry")
+    assert len(ids(checked)) == 1
+    assert report(checked).unclassified[0].headline.startswith("Check failed: ")
+
+
+def test_a_fatal_line_of_ray_that_a_fingerprint_knows_is_no_second_failure() -> None:
+    """The stack belongs to whoever knows the line above it."""
+    known = Classifier().classify((SAMPLES / "ray-node-dead.self-exit" / "hit-frozen-2.60.log").read_text(encoding="utf-8"))
+    assert known.classifications
+    assert not known.unclassified
+
+
 @pytest.mark.parametrize("level", ["DEBUG", "INFO", "WARNING"])
 def test_a_traceback_at_a_low_level_is_no_failure(level: str) -> None:
     lines = [f"(EngineCore_DP0 pid=7) {level} 11-30 12:00:00 [a.py:1] {line}" for line in QUIET.splitlines()]

@@ -278,6 +278,8 @@ class Correlator:
             relevant = self._add_hit(segment, hit, meaning) or relevant
             if meaning.claims:
                 claimants.add(hit.fingerprint)
+        if claimants and any(meaning.is_failure for _, meaning in hits):
+            segment.failures.claim(line, claimants)
         if found.markers:
             relevant = segment.failures.add(line, found.markers, claimants) or relevant
         return relevant

@@ -60,6 +60,8 @@ class FailureCollector:
         self._settled: dict[str, Failure] = {}
         self._kinds: set[str] = set()
         self._told: dict[str, Failure] | None = None
+        self._claim = (-NEAR - 1, _NOBODY)
+        """Order of the last line that fingerprints of failures matched, and which."""
         self.dropped = 0
         """Failures that were too many to keep."""
 
@@ -77,6 +79,10 @@ class FailureCollector:
                 _record(found, told)
         return found
 
+    def claim(self, line: LogLine, claimants: set[str]) -> None:
+        """Fingerprints that matched a line: what only goes on with it is theirs too."""
+        self._claim = (line.order, frozenset(claimants))
+
     def add(self, line: LogLine, markers: Sequence[tuple[str, Match[str]]], claimants: set[str]) -> bool:
         """One line with the markers that it shows, and the fingerprints that matched it. True for a new kind of failure."""
         self._told = None
@@ -87,6 +93,8 @@ class FailureCollector:
             shown.setdefault(name, match)
             readers = dict.fromkeys((*readers, *_WHOSE[name])) if readers else _WHOSE[name]
         hit = frozenset(claimants) if claimants else _NOBODY
+        if "ray_fatal" in shown and line.order - self._claim[0] <= NEAR:
+            hit |= self._claim[1]  # Ray puts this line under the one that says what happened
         kinds = [getattr(self, reader)(process, line, shown, hit) for reader in readers]
         new = [kind for kind in kinds if kind is not None and kind not in self._kinds]
         if len(self._kinds) < MAX_ENTRIES:
@@ -174,6 +182,8 @@ class FailureCollector:
         trace = process.native
         if trace is None and _REPORTS.isdisjoint(shown):
             return None
+        if "ray_fatal" in shown and any(p.native and line.order - p.native.last <= NEAR for p in self._processes.values()):
+            return None  # the stack below what was told already, without the prefix that names the process
         told: str | None = None
         for name in REPORTS:
             if (match := shown.get(name)) is None or (trace is not None and trace.report(name, match, line, claimants)):

@@ -13,7 +13,7 @@ from .frames import Own, native_frames, python_frames
 from .masks import function_of
 from .told import HEADLINE, Told, bounded, crash_id_of
 
-REPORTS = ("terminate", "fatal_python", "check_failed", "assertion", "heap", "signal", "sanitizer", "core_dumped")
+REPORTS = ("terminate", "fatal_python", "check_failed", "ray_fatal", "assertion", "heap", "signal", "sanitizer", "core_dumped")
 """Markers of lines that say what happened."""
 MAX_REPORTS = 8
 MAX_SYMBOLS = 60
@@ -21,15 +21,15 @@ MAX_SYMBOLS = 60
 JOINED = 400
 """Lines within which one crash is told (a dump of all threads is long)."""
 
-_KINDS = {"check_failed": "Check failed", "assertion": "Assertion failed", "heap": "heap"}
+_KINDS = {"check_failed": "Check failed", "ray_fatal": "Ray fatal error", "assertion": "Assertion failed", "heap": "heap"}
 _SIGNALS = {
     "Segmentation fault": "SIGSEGV", "Aborted": "SIGABRT", "Bus error": "SIGBUS", "Illegal instruction": "SIGILL",
     "Floating point exception": "SIGFPE", "Floating-point exception": "SIGFPE",
 }  # fmt: skip
-_RANKS = {"fatal_python": 2, "signal": 3, "core_dumped": 4}
+_RANKS = {"fatal_python": 2, "ray_fatal": 2, "signal": 3, "core_dumped": 4}
 """How telling a report is; the others tell most: 1."""
 _STACKS: dict[str, tuple[str, ...]] = {
-    "terminate": ("c10",), "check_failed": ("ray", "glog"), "assertion": (), "sanitizer": ("numbered",),
+    "terminate": ("c10",), "check_failed": ("ray", "glog"), "ray_fatal": ("ray",), "assertion": (), "sanitizer": ("numbered",),
 }  # fmt: skip
 """Whose stack counts beside the message: what the report itself prints. What a debugger or a signal handler adds may be missing
 the next time. Reports that say little (signals, a damaged heap) take any."""
@@ -122,12 +122,15 @@ class NativeTrace:
         own, at = self._own(best)
         message = best.message or ("" if best.kind.startswith("SIG") else best.line.text)
         composed = best.name in ("terminate", "check_failed") and best.message not in ("", best.kind)
+        headline = f"{best.kind}: {best.message}" if composed else best.line.text.strip()
+        if best.name == "ray_fatal" and own.frames:  # the line itself says nothing
+            headline = f"{best.kind} in {own.frames[-1]}"
         chain = tuple(dict.fromkeys(r.line.text.strip()[:HEADLINE] for r in self.reports))
         return [
             Told(
                 crash_id=crash_id_of(best.kind, own.tokens, message if best.rank == 1 or own.weak else None),
                 kind=best.kind,
-                headline=(f"{best.kind}: {best.message}" if composed else best.line.text.strip())[:HEADLINE],
+                headline=headline[:HEADLINE],
                 frames=own.frames,
                 line=best.line,
                 at=at,

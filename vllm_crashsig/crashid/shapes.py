@@ -49,6 +49,7 @@ MARKERS: Mapping[str, str] = {
     ),
     "fatal_python": r"Fatal Python error: (?P<type>.{1,120})",
     "check_failed": r"Check failed: (?P<message>.{1,400})",
+    "ray_fatal": r"^\*\*\* StackTrace Information \*\*\*",
     "assertion": (r"(?:(?P<file>[^\s:]+):\d+: (?:(?P<function>.{1,400}?): )?)?Assertion [`'](?P<message>.{1,400}?)' failed"),
     "heap": (
         r"^(?P<message>(?:double free or corruption|(?:free|malloc|malloc_consolidate|realloc|munmap_chunk)\(\): "
@@ -75,9 +76,10 @@ MARKERS: Mapping[str, str] = {
 """Python's shapes are those of Lib/traceback.py, Lib/logging/__init__.py, Modules/faulthandler.c, Python/pylifecycle.c; beside
 them stand frames of IPython (core/ultratb.py) and of rich (traceback.py), which draws a box around them. Ray's are those of
 python/ray/exceptions.py. ``terminate`` is libstdc++'s and libc++abi's verbose terminate handler, ``check_failed`` glog's
-and absl's, ``heap`` glibc's malloc/malloc.c, ``signal`` absl's failure_signal_handler.cc, glog's signalhandler.cc and gdb's,
-``panic`` that of Rust's library/std/src/panicking.rs, ``go_panic`` of Go's runtime/panic.go, ``kernel`` of
-arch/x86/mm/fault.c, traps.c, lib/bug.c and kernel/watchdog.c."""
+and absl's, ``ray_fatal`` what Ray's src/ray/util/logging.cc puts under every line of level C, ``heap`` glibc's
+malloc/malloc.c, ``signal`` absl's failure_signal_handler.cc, glog's signalhandler.cc and gdb's, ``panic`` that of Rust's
+library/std/src/panicking.rs, ``go_panic`` of Go's runtime/panic.go, ``kernel`` of arch/x86/mm/fault.c, traps.c, lib/bug.c
+and kernel/watchdog.c."""
 
 FOLLOWERS: Mapping[str, str] = {
     "closing": (
@@ -119,6 +121,7 @@ _FOLLOWS: Mapping[str, Mapping[str, int]] = {
     "signal": {"native": 12},
     "sanitizer": {"native": 12},
     "check_failed": {"native": 12},
+    "ray_fatal": {"native": 12},
     "native": {"native": 6},
     "goroutine": {"go_frame": 4},
     "go_frame": {"go_frame": 4},
