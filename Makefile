@@ -23,7 +23,7 @@ score: $(VENV)/.dev
 calibrate: $(VENV)/.dev
 	$(BIN)/python tools/score/calibrate.py
 
-# The suite on the other Pythons of this machine (they are told apart by version; a missing one is no error).
+# The suite on the oldest and the newest other Python of this machine (a missing one is no error).
 versions: $(VENV)/.dev
 	$(BIN)/python tests/other_pythons.py
 

@@ -1,7 +1,8 @@
 """Runs what may depend on it on every other supported Python of this machine, each in an environment of its own.
 
 A script, not a test: `make test` calls it. Pythons are looked for on PATH and among pyenv's versions; a missing one is no
-error. Python versions that were asked for by name (arguments such as ``3.12``) must be there.
+error. Of those that are found the oldest and the newest are tried: what works on both works between. Python versions that
+were asked for by name (arguments such as ``3.12``) are all tried, and must be there.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pathlib import Path
 
 MINORS = range(10, 15)
 ONCE = (
-    "catalogue_docs", "catalogue_files", "confidence", "coverage", "envelope_matrix", "hostile", "incidents", "layers",
-    "overlaps", "readme", "score", "settle", "trust", "upstream_names",
+    "benchmarks", "cases", "catalogue_docs", "catalogue_files", "confidence", "coverage", "crashid", "culprit",
+    "envelope_matrix", "hostile", "incidents", "layers", "overlaps", "rank", "readme", "remediation", "samples", "score",
+    "settle", "trust", "upstream_names",
 )  # fmt: skip
 """Tests of what does not depend on the Python: files, texts, the catalogue's judgement. They run in the first suite only."""
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,9 +50,14 @@ def run(python: str, minor: int) -> int:
     return subprocess.run([str(inside), "-m", "pytest", "-n", "auto", *left_out], cwd=ROOT, check=False).returncode
 
 
+def ends(minors: list[int]) -> list[int]:
+    """The first and the last."""
+    return minors[:1] + minors[1:][-1:]
+
+
 def main(wanted: list[str]) -> int:
     """Exit status: 0 when all that were found pass and all that were asked for were found."""
-    minors = [int(w.partition(".")[2]) for w in wanted] or [m for m in MINORS if m != sys.version_info.minor]
+    minors = [int(w.partition(".")[2]) for w in wanted] or ends([m for m in MINORS if m != sys.version_info.minor and find(m)])
     failed = []
     for minor in minors:
         python = find(minor)

@@ -835,3 +835,18 @@ def test_other_commands_do_not_load_batches() -> None:
 
 def test_case_names_are_text() -> None:
     assert case_name(os.fsdecode(b"a\xff")) == "a\\xff"
+
+
+def test_resumed_with_other_paths(tmp_path: Path) -> None:
+    """What is finished and not asked for now is left out; only what vanished is kept."""
+    logs = tmp_path / "logs"
+    for name, source in (("a/1.log", CRASH), ("b/2.log", HEALTHY), ("b/3.log", CRASH)):
+        (logs / name).parent.mkdir(parents=True, exist_ok=True)
+        (logs / name).write_bytes(source.read_bytes())
+    assert run(logs, "-o", tmp_path / "r.jsonl", "--keep-journal").returncode == 0
+    (logs / "b" / "3.log").unlink()
+    done = run(logs / "a", "-o", tmp_path / "r.jsonl", "--resume")
+    assert done.returncode == 0
+    assert "1 finished case(s) are no longer there" in done.stderr
+    assert "1 finished case(s) are not among those asked for now" in done.stderr
+    assert [r["case"] for r in rows(tmp_path / "r.jsonl")] == [str(logs / "a" / "1.log"), str(logs / "b" / "3.log")]

@@ -181,3 +181,23 @@ def test_mistakes_are_told_from_the_cache_too(kept: Path, folder: Path) -> None:
     for _ in range(2):
         with pytest.raises(CatalogueError, match="broken-one"):
             answer(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no user ids here")
+@pytest.mark.parametrize("home", [None, ""])
+def test_a_user_id_without_a_user(monkeypatch: pytest.MonkeyPatch, home: str | None) -> None:
+    """As containers have them that run as any user."""
+    monkeypatch.delenv(cache.ENVIRONMENT)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if home is None:
+        monkeypatch.delenv("HOME", raising=False)
+    else:
+        monkeypatch.setenv("HOME", home)
+    monkeypatch.setattr(os, "getuid", lambda: 3_999_999)
+    assert cache_directory() is None
+
+
+def test_a_home_that_is_told_by_its_sign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(cache.ENVIRONMENT, "~/kept")
+    assert cache_directory() == tmp_path / "kept"

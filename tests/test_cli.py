@@ -251,3 +251,18 @@ def test_catalogue_verbs() -> None:
     assert any(row.startswith("shm-exhausted-nccl ") for row in rows)
     assert run("catalogue", "show", "cuda-oom").stdout == run("explain", "cuda-oom").stdout
     assert json.loads(run("catalogue", "schema", "report").stdout)["title"] == "Report"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+@pytest.mark.parametrize("arguments", [["no-such.log"], ["classify", "no-such.log"], ["--help"], ["--version"], [CRASH]])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_full_disk_is_never_taken_for_health(arguments: list[str | Path], both: bool) -> None:
+    """Neither for what is printed nor for the message about it."""
+    with open("/dev/full", "wb") as full:
+        wrong = arguments[-1] == "no-such.log"
+        done = subprocess.run(
+            [*COMMAND, *map(str, arguments)], stdin=subprocess.DEVNULL, check=False, timeout=60,
+            stdout=full, stderr=full if both or wrong else subprocess.PIPE,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert b"Traceback" not in (done.stderr or b"")

@@ -244,3 +244,17 @@ def test_newlines_inside_a_part_keep_their_place() -> None:
     first = docker("one\ntwo")
     assert unwrapped(first + docker(" more\n")) == [(1, 0, b"one"), (1, 0, b"two more")]
     assert unwrapped(first) == [(1, 0, b"one"), (1, 0, b"two")]
+
+
+@pytest.mark.parametrize("padding", range(4))
+@pytest.mark.parametrize("size", [1000, 70_000, 10**9])
+def test_pieces_of_a_long_line_hold_whole_characters(padding: int, size: int) -> None:
+    line = b"a" * padding + "漢é🦓".encode() * 40_000 + b"\n"
+    frames, framer = frames_of([line[i : i + size] for i in range(0, len(line), size)])
+    assert len(frames) > 1
+    for frame in frames:
+        frame.raw.decode()
+        assert frame.text == frame.raw
+        assert frame.undecodable == 0
+    assert framer.bytes_seen == len(line)
+    assert frames[-1].first_offset + len(frames[-1].raw) == len(line)

@@ -17,6 +17,8 @@ from .version import __version__
 
 ENVIRONMENT = "VLLM_CRASHSIG_CACHE"
 """Environment variable: another cache directory, or ``off``."""
+NAME = "vllm-crashsig"
+"""Of the folder in the user's cache directory."""
 FORMAT = "2"
 _ON_LINUX = sys.platform == "linux"
 KEPT = 8
@@ -28,13 +30,25 @@ def cache_directory() -> Path | None:
     told = os.environ.get(ENVIRONMENT)
     if told and told.lower() in ("off", "0", "no", "none"):
         return None
-    if told:
-        return Path(told)
-    if _ON_LINUX:  # as platformdirs has it, which takes longer to load than all that is cached
-        return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or Path.home() / ".cache") / "vllm-crashsig"
-    from platformdirs import user_cache_path
+    try:
+        if told:
+            return Path(told).expanduser()
+        if _ON_LINUX:  # as platformdirs has it, which takes longer to load than all that is cached
+            place = os.environ.get("XDG_CACHE_HOME", "").strip()
+            return Path(place) / NAME if place else _home() / ".cache" / NAME
+        from platformdirs import user_cache_path
 
-    return user_cache_path("vllm-crashsig", appauthor=False)
+        return user_cache_path(NAME, appauthor=False)
+    except (RuntimeError, KeyError):  # nobody's home: a process in a container may have a user id and no user
+        return None
+
+
+def _home() -> Path:
+    if os.environ.get("HOME"):
+        return Path.home()
+    import pwd
+
+    return Path(pwd.getpwuid(os.getuid()).pw_dir)
 
 
 def key_of(*parts: str) -> str:

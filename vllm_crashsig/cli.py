@@ -204,21 +204,29 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except click.ClickException as error:
         command = getattr(getattr(error, "ctx", None), "command_path", "vllm-crashsig")
-        click.echo(f"vllm-crashsig: {error.format_message()} (help: {command} --help)", err=True)
-        return EXIT_ERROR
+        return _fail(f"{error.format_message()} (help: {command} --help)")
     except CatalogueErrors as error:
-        for mistake in error.errors[:20]:
-            click.echo(f"vllm-crashsig: {mistake}", err=True)
-        if len(error.errors) > 20:
-            click.echo(f"vllm-crashsig: and {len(error.errors) - 20} more mistakes", err=True)
-        return EXIT_ERROR
+        more = [f"and {len(error.errors) - 20} more mistakes"] if len(error.errors) > 20 else []
+        return _fail(*map(str, error.errors[:20]), *more)
     except CrashsigError as error:
-        click.echo(f"vllm-crashsig: {error}", err=True)
-        return EXIT_ERROR
+        return _fail(str(error))
     except BrokenPipeError:
         hush()
         return 0
+    except OSError as error:  # of what click itself prints
+        hush()
+        return _fail(f"this cannot be written to standard output: {error.strerror or error}")
     return 0
+
+
+def _fail(*lines: str) -> int:
+    """Tells what is wrong, if anybody can hear it. Returns the exit status."""
+    try:
+        for line in lines:
+            click.echo(f"vllm-crashsig: {line}", err=True)
+    except OSError:
+        hush(sys.stderr)
+    return EXIT_ERROR
 
 
 def entry() -> Any:

@@ -230,20 +230,33 @@ class Framer:
         at = 0
         while len(line) - at - ends > MAX_LINE:
             self._begin_cut()
-            yield self._emit(line[at : at + MAX_LINE], cut=True, overlap=OVERLAP)
-            at += MAX_LINE - OVERLAP
+            end, again = _places(line, at)
+            yield self._emit(line[at:end], cut=True, overlap=end - again)
+            at = again
         yield self._emit(line[at:], cut=True)
 
     def _drain_pending(self) -> Iterator[Frame]:
         data, at = self._pending, 0
         while len(data) - at > MAX_LINE:
             self._begin_cut()
-            piece = data[at : at + MAX_LINE]
-            at += MAX_LINE - OVERLAP
+            end, again = _places(data, at)
+            piece = data[at:end]
+            at = again
             self._pending = data[at:]
-            yield self._emit(piece, cut=True, overlap=OVERLAP)
+            yield self._emit(piece, cut=True, overlap=end - again)
 
     def _begin_cut(self) -> None:
         if not self._in_long_line:
             self._in_long_line = True
             self.long_lines += 1
+
+
+def _places(data: bytes, at: int) -> tuple[int, int]:
+    """Where a piece of a long line that begins at ``at`` ends, and where the next one begins: never inside of a character."""
+    end = _outside(data, at + MAX_LINE)
+    return end, _outside(data, end - OVERLAP)
+
+
+def _outside(data: bytes, at: int) -> int:
+    """The place, or the beginning of the UTF-8 character that it is in."""
+    return next((at - back for back in range(4) if data[at - back] & 0xC0 != 0x80), at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -150,9 +151,12 @@ def run_here(cases: Sequence[Case], settings: Settings) -> Generator[Done, None,
 def _finish(plan: Plan, cases: Sequence[Case], journal: Journal, summary: Summary, tell: Callable[[str], None]) -> None:
     """Journal -> results in the order of the cases, and the report."""
     names = dict.fromkeys(case.name for case in cases)
-    gone = [name for name in journal.places if name not in names]
+    others = [name for name in journal.places if name not in names]
+    gone = [name for name in others if "://" not in name and not os.path.lexists(name)]
     if gone:
         tell(f"{len(gone):,} finished case(s) are no longer there; their results are kept, at the end")
+    if len(others) > len(gone):
+        tell(f"{len(others) - len(gone):,} finished case(s) are not among those asked for now; their results are left out")
 
     def rows() -> Iterator[bytes]:
         for row in journal.rows([*names, *gone]):

@@ -59,9 +59,9 @@ def print_text(text: str) -> bool:
     return True
 
 
-def hush() -> None:
-    """Keeps the interpreter from complaining about the broken pipe when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def hush(stream: Any = None) -> None:
+    """Keeps the interpreter from complaining when it flushes at exit what nobody takes: of standard output, by default."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def at_terminal() -> bool:
