@@ -274,3 +274,13 @@ def test_what_pasting_does_is_undone(text: str, plain: str) -> None:
     assert strip_escapes(text) == plain
     assert plain_text(text.encode()) == plain.encode()
     assert plain == text or any(spoiler in text for spoiler in SPOILERS), "the gate would not see that it must look again"
+
+
+def test_colours_that_were_made_visible_fill_no_terminal() -> None:
+    """A line that is just as wide as a terminal with them is not cut."""
+    coloured = "INFO 12-01 10:00:00 [core.py:1] ^[[1;36mworker^[[0m ".ljust(79, "x") + "y"
+    head = "\n".join([coloured, "and a line of its own", "INFO 12-01 10:00:01 [core.py:2] done", ""])
+    assert sniff_layout(head.encode(), whole=True).columns is None
+    plain = "INFO 12-01 10:00:00 [core.py:1] a worker that says very much without any paus".ljust(79, "x") + "e"
+    head = "\n".join([plain, "s at all", "INFO 12-01 10:00:01 [core.py:2] done", ""])
+    assert sniff_layout(head.encode(), whole=True).columns == 80

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from .envelopes import FINAL, TRUSTED, Peeled, label, names, peel
-from .envelopes.clean import visible_width
+from .envelopes.clean import has_remains, visible_width
 from .envelopes.labels import TRACEBACK_LIKE
 from .envelopes.pastes import NUMBERED
 from .framing import Frame
@@ -199,6 +199,8 @@ def _columns(lines: Sequence[str]) -> int | None:
     full = [line for line in lines if visible_width(line) == width and len(set(line)) >= FEW_LETTERS]
     few = len(lines) < MIN_LINES or len(full) < 4 or len(full) < WRAPPED_SHARE * len(lines)
     if not MIN_WIDTH <= width <= MAX_WIDTH or (few and width not in USUAL_WIDTHS):
+        return None
+    if few and any(map(has_remains, full)):  # that it fills a terminal's width with these is by chance
         return None
     # lines of a table or a banner fill the same width too, but they end in frames
     if not full or (len(full) > 3 and not _has_ragged_end(full)):

@@ -66,6 +66,12 @@ def visible_width(line: str) -> int:
     return len(_ESCAPES.sub("", line).rstrip("\r"))
 
 
+def has_remains(line: str) -> bool:
+    """Whether a line shows colours that were made visible, as no terminal shows them."""
+    plain = _ESCAPES.sub("", line)
+    return "[" in plain and _without_remains(plain) != plain
+
+
 def plain_text(text: bytes) -> bytes:
     """The same for many lines of UTF-8 at once, from which escape sequences are gone already. Lines stay lines."""
     return strip_escapes(text.decode(errors="surrogateescape")).encode(errors="surrogateescape")
