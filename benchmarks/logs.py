@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from vllm_crashsig import classify
+from vllm_crashsig.envelopes import peel
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 SMALL = 20_000
@@ -57,12 +58,16 @@ def ordinary_lines(mix: str = "busy", seed: int = 7) -> Iterator[bytes]:
 
 @lru_cache(maxsize=8)
 def _chosen(seed: int, kinds: int) -> list[bytes]:
-    """Lines of the samples that report failures."""
+    """Lines of the samples that report failures. All of one server: none names a container, as in a log of several."""
     found = [
         line
         for path in sorted(SAMPLES.glob("*/hit-*.log"))
         for line in path.read_bytes().splitlines()
-        if b"ERROR" in line and len(line) < 1000 and line[:1] != b"{" and b'File "' not in line
+        if b"ERROR" in line
+        and len(line) < 1000
+        and line[:1] != b"{"
+        and b'File "' not in line
+        and peel(line.decode(errors="replace")).container is None
     ]
     random.Random(seed).shuffle(found)
     return list(itertools.islice((line for line in found if classify(line).verdict != "healthy"), kinds))
