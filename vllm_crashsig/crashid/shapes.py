@@ -19,7 +19,7 @@ _SIGNALS = "SIG(?:SEGV|ABRT|BUS|ILL|FPE|TRAP|SYS)"
 
 MARKERS: Mapping[str, str] = {
     "traceback": (
-        r"^(?P<before>.{0,200}?)(?P<word>Exception Group |Original )?Traceback \(most recent call last\):?[\s─]*╮?\s*$"
+        r"^(?P<before>.{0,200}?)(?P<word>Exception Group |Original )?Traceback \(most recent call last\):?(?:\s|─)*╮?\s*$"
     ),
     "frame": (
         rf'{_LEAD}(?:File "(?P<file>[^"]+)", line \d+(?:, in (?P<function>\S+)| in (?P<dumped>\S+)|\s*$)'
