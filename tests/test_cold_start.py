@@ -26,6 +26,7 @@ from tiny import fingerprint, write
 import vllm_crashsig
 from vllm_crashsig import Classifier, cache, classify_paths, kept, lazy, load_catalogue, nouns, patterns, prepare, stored
 from vllm_crashsig.kept import Kept
+from vllm_crashsig.layout import sniff_layout
 from vllm_crashsig.stored import cached_catalogue, find
 
 PLAIN = """
@@ -237,7 +238,7 @@ def tables(rebuild: Callable[..., Any] = lambda *parts: parts) -> Kept[Any]:
 def test_what_is_kept_comes_back(empty: Path) -> None:
     table = tables()
     parts = ["a+", 3, b"\x00\xff\n", ("x", None), {"g": 1, 2: "h"}, {}, [1, [2]], True]
-    table.add("a+", 3, parts)
+    table.add("a+", 3, lambda: parts)
     table.save()
     assert tables().get("a+", 3) == tuple(parts)
     assert tables().get("a+", 4) is None
@@ -247,9 +248,11 @@ def test_what_is_kept_comes_back(empty: Path) -> None:
 
 def test_what_cannot_be_kept_is_left_out(empty: Path) -> None:
     table = tables()
-    table.add("a", 0, [object()])
+    table.add("a", 0, lambda: [object()])
+    table.add("b", 0, lambda: None)
+    table.add("c", 0, list)
     table.save()
-    assert tables().get("a", 0) is None
+    assert [tables().get(name, 0) for name in "abc"] == [None, None, ()]
 
 
 def test_a_rebuild_that_fails_is_no_error(empty: Path) -> None:
@@ -257,7 +260,7 @@ def test_a_rebuild_that_fails_is_no_error(empty: Path) -> None:
         raise RuntimeError("invalid SRE code")
 
     table = tables()
-    table.add("a", 0, ["a"])
+    table.add("a", 0, lambda: ["a"])
     table.save()
     assert tables(refuse).get("a", 0) is None
 
@@ -279,10 +282,10 @@ def test_nonsense_under_a_name_is_ignored(empty: Path, nonsense: bytes, size: in
 def test_few_new_regexes_are_not_worth_many_writes(empty: Path) -> None:
     table = tables()
     for number in range(100):
-        table.add(str(number), 0, [])
+        table.add(str(number), 0, list)
     for number in range(100, 100 + 2 * kept.EAGER):
         table.save()
-        table.add(str(number), 0, [])
+        table.add(str(number), 0, list)
     table.save()
     found = [tables().get(str(number), 0) == () for number in range(100 + 2 * kept.EAGER)]
     assert found == [True] * (99 + kept.EAGER) + [False] * (1 + kept.EAGER)
@@ -292,8 +295,9 @@ def test_few_new_regexes_are_not_worth_many_writes(empty: Path) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, empty: Path) -> Path:
-    """A catalogue whose files have been as they are for a while."""
+def folder(tmp_path: Path, empty: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A catalogue whose files have been as they are for a while: for several ticks of the clock of any file system here."""
+    monkeypatch.setattr(stored, "SETTLED", 50 * 10**6)
     made = write(tmp_path / "mine", fingerprint("my-own", "root", "zebra fell over"))
     aged(made)
     return made
@@ -368,6 +372,24 @@ def test_the_index_of_large_own_catalogues_is_kept(folder: Path, empty: Path, mo
     forged = nouns.replace(load_catalogue(other, builtin=False), hash=own.hash)
     with pytest.raises(AssertionError, match="built again"):
         prepare.prepare(forged)
+
+
+@pytest.mark.parametrize("form", ["[secretpod{}] ", "secretpod{}-x server ", "secretpod|@@ "])
+def test_nothing_of_a_log_is_kept(tmp_path: Path, form: str) -> None:
+    """Not even the names before its lines, of which regexes are made."""
+    crash = (SAMPLES / "demo" / "vllm.log").read_text(encoding="utf-8").splitlines()
+    log = tmp_path / "a.log"
+    log.write_text("".join(form.format(n % 2) + line + "\n" for n, line in enumerate(crash)), encoding="utf-8")
+    assert sniff_layout(log.read_bytes(), whole=True).labels != []
+    home = tmp_path / "cache"
+    command = [sys.executable, "-m", "vllm_crashsig", str(log)]
+    done = subprocess.run(
+        command, capture_output=True, env={**os.environ, cache.ENVIRONMENT: str(home)}, check=False, timeout=60
+    )
+    assert done.returncode == 0
+    kinds = {p.name.partition("-")[0] for p in home.iterdir()}
+    assert {"catalogue", "patterns", "regexes"} <= kinds
+    assert [p.name for p in home.iterdir() if b"secretpod" in p.read_bytes()] == []
 
 
 def test_old_files_are_removed(empty: Path) -> None:

@@ -1,7 +1,7 @@
 """Files in the user's cache directory, for what takes long to make.
 
 Nothing here may matter but for speed: a file that is missing, damaged, read-only or somebody else's is as good as none. Each
-holds a checksum and then plain data (JSON, `marshal`'s numbers and texts, Hyperscan's databases); nothing is ever unpickled.
+holds a checksum and then plain data (`marshal`'s numbers and texts, Hyperscan's databases); nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from zlib import crc32
+from zlib import adler32, crc32
 
 from .version import __version__
 
@@ -19,7 +19,7 @@ ENVIRONMENT = "VLLM_CRASHSIG_CACHE"
 """Environment variable: another cache directory, or ``off``."""
 NAME = "vllm-crashsig"
 """Of the folder in the user's cache directory."""
-FORMAT = "2"
+FORMAT = "3"
 _ON_LINUX = sys.platform == "linux"
 KEPT = 8
 """Files of a kind that are kept: of other versions, other folders of fingerprints, other processors."""
@@ -52,9 +52,10 @@ def _home() -> Path:
 
 
 def key_of(*parts: str) -> str:
-    """A file name part for these parts, this version of the package and of the format. No proof of identity."""
-    text = "\0".join((FORMAT, __version__, *parts))
-    return f"{crc32(text.encode(errors='surrogatepass')):08x}"
+    """A file name part for these parts, this version of the package and of the format. Two checksums, as only the user's own
+    files are to be told apart; a hash would load OpenSSL at each start."""
+    text = "\0".join((FORMAT, __version__, *parts)).encode(errors="surrogatepass")
+    return f"{crc32(text):08x}{adler32(text):08x}"
 
 
 def read(kind: str, key: str) -> bytes | None:

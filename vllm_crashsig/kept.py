@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from .cache import key_of, read, write
+from .cache import cache_directory, key_of, read, write
 
 T = TypeVar("T")
 MOST = 32768
@@ -32,7 +32,9 @@ class Kept(Generic[T]):
         self._key = key_of(version, sys.version, sys.platform)
         self._rebuild = rebuild
         self._stored = dict(_split(read(kind, self._key) or b""))
-        self._fresh = self._written = 0
+        self._fresh: dict[bytes, tuple[str | bytes, int, Callable[[], Sequence[Any] | None]]] = {}
+        self._written = 0
+        self._writable = cache_directory() is not None
         _all.append(self)
 
     def get(self, pattern: str | bytes, flags: int) -> T | None:
@@ -46,23 +48,25 @@ class Kept(Generic[T]):
         except (EOFError, ValueError, TypeError, KeyError, RuntimeError, OverflowError):
             return None
 
-    def add(self, pattern: str | bytes, flags: int, parts: Sequence[Any]) -> None:
-        """Keeps the parts of a regex, if they are plain enough."""
-        try:
-            stored = marshal.dumps(((pattern, flags), tuple(parts)))
-        except ValueError:
-            return
-        if len(self._stored) < MOST:
-            self._stored[_name(pattern, flags)] = stored
-            self._fresh += 1
+    def add(self, pattern: str | bytes, flags: int, parts: Callable[[], Sequence[Any] | None]) -> None:
+        """Keeps a regex. parts: what it is made of, or None; asked for only when it is to be written."""
+        if self._writable and len(self._stored) + len(self._fresh) < MOST:
+            self._fresh[_name(pattern, flags)] = pattern, flags, parts
 
     def save(self) -> None:
         """Writes them, if there are new ones: a few times, then only when these are many beside those that were there."""
-        if self._fresh and (self._written < EAGER or self._fresh * 8 > len(self._stored)):
-            self._fresh = 0
-            self._written += 1
-            parts = (name + len(stored).to_bytes(4, "little") + stored for name, stored in list(self._stored.items()))
-            write(self._kind, self._key, b"".join(parts))
+        if not self._fresh or (self._written >= EAGER and len(self._fresh) * 8 <= len(self._stored)):
+            return
+        fresh, self._fresh = self._fresh, {}
+        for name, (pattern, flags, parts) in fresh.items():
+            try:
+                if (told := parts()) is not None:
+                    self._stored[name] = marshal.dumps(((pattern, flags), tuple(told)))
+            except ValueError:  # of a kind that marshal does not know
+                continue
+        data = (name + len(stored).to_bytes(4, "little") + stored for name, stored in list(self._stored.items()))
+        self._written += 1
+        self._writable = write(self._kind, self._key, b"".join(data))
 
 
 def keep_compiled() -> None:
@@ -72,14 +76,14 @@ def keep_compiled() -> None:
 
 
 def _name(pattern: str | bytes, flags: int) -> bytes:
-    """Eight letters. Two regexes of the same name take turns."""
+    """Sixteen letters. Two regexes of the same name take turns."""
     return key_of(repr(pattern), str(flags)).encode()
 
 
 def _split(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Names, and what is stored under them."""
     at = 0
-    while at + 12 <= len(data):
-        begin, size = at + 12, int.from_bytes(data[at + 8 : at + 12], "little")
-        yield data[at : at + 8], data[begin : begin + size]
+    while at + 20 <= len(data):
+        begin, size = at + 20, int.from_bytes(data[at + 16 : at + 20], "little")
+        yield data[at : at + 16], data[begin : begin + size]
         at = begin + size

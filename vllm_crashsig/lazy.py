@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, AnyStr, cast
 
@@ -59,7 +59,10 @@ class _Lazy:
 
 
 def lazy(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Like `re.compile`, at the first use. A mistake in the pattern shows only then, so each is used in the tests."""
+    """Like `re.compile`, at the first use. A mistake in the pattern shows only then, so each is used in the tests.
+
+    For the code's own patterns only: what a log says has no place in the cache.
+    """
     return cast("re.Pattern[AnyStr]", _Lazy(pattern, flags))
 
 
@@ -70,9 +73,7 @@ def _compiled(pattern: str | bytes, flags: int) -> re.Pattern[Any]:
     found = kept.get(pattern, flags)
     if found is None:
         found = re.compile(pattern, flags)
-        parts = _parts(pattern, flags)
-        if parts is not None:
-            kept.add(pattern, flags, parts)
+        kept.add(pattern, flags, partial(_parts, pattern, flags))
     return found
 
 

@@ -37,7 +37,7 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
             compiled = regex.compile(pattern, flags)
         except regex.error as error:
             raise CatalogueError(f"pattern is not a valid regex: {error}") from error
-        _kept().add(pattern, flags, _taken_apart(compiled)[1])
+        _kept().add(pattern, flags, lambda: _taken_apart(compiled)[1])
     return compiled
 
 

@@ -57,7 +57,12 @@ def cached_catalogue(directories: Iterable[Path]) -> Catalogue:
         keep(folders, digest)
         return stored.catalogue()
     catalogue = build_catalogue(contents, digest)
-    keep(folders, digest, pack(catalogue))
+    if cache.cache_directory() is not None:
+        from .index import index_of
+
+        index = index_of(catalogue).to_data()
+        keep(folders, digest, pack(catalogue, index))
+        vars(catalogue)["index"] = index  # whoever prepares it need not make it again
     return catalogue
 
 
@@ -97,10 +102,8 @@ class Stored:
         return marshal.loads(self._data[self._begin + begin : self._begin + end])  # noqa: S302 - as above
 
 
-def pack(catalogue: Catalogue) -> bytes:
-    """What is stored of a catalogue."""
-    from .index import index_of
-
+def pack(catalogue: Catalogue, index: Mapping[str, Any]) -> bytes:
+    """What is stored of a catalogue and its index."""
     lines = [marshal.dumps(f.model_dump(mode="json", by_alias=True, exclude_unset=True)) for f in catalogue]
     ends = list(accumulate(map(len, lines)))
     head = {
@@ -109,7 +112,7 @@ def pack(catalogue: Catalogue) -> bytes:
         "explains": catalogue.explains,
         "areas": dict(catalogue.areas),
         "taxonomy": {i: e.model_dump(mode="json") for i, e in catalogue.taxonomy.items()},
-        "index": index_of(catalogue).to_data(),
+        "index": index,
     }
     data = marshal.dumps(head)
     return b"".join((len(data).to_bytes(4, "little"), data, *lines))

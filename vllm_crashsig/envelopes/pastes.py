@@ -72,13 +72,16 @@ class Named:
 
 @lru_cache(maxsize=64)
 def labelled(name: str) -> Listed | Named | None:
-    """The peeler of such prefixes; None where this is no such name."""
+    """The peeler of such prefixes; None where this is no such name.
+
+    Their regexes are made of what stands in a log, so they are compiled here and not by `lazy`, which keeps them in the cache.
+    """
     if name.startswith(_LABEL):
         prefix = name.removeprefix(_LABEL)
-        return Listed("label", lazy(f"{_numbered(prefix)}|{_numbered(prefix.rstrip())}\\s*$", re.ASCII))
+        return Listed("label", re.compile(f"{_numbered(prefix)}|{_numbered(prefix.rstrip())}\\s*$", re.ASCII))
     if name.startswith(_NAMES):
         each = name.removeprefix(_NAMES).split("\n")
-        return Named(lazy("|".join(f"{re.escape(prefix)}|{re.escape(prefix.rstrip())}$" for prefix in each)))
+        return Named(re.compile("|".join(f"{re.escape(prefix)}|{re.escape(prefix.rstrip())}$" for prefix in each)))
     return None
 
 
