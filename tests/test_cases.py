@@ -553,6 +553,15 @@ def test_an_engine_that_goes_after_the_last_batch_is_the_end_of_a_script(
     assert found.verdict == ("crash" if expected else "healthy")
 
 
+def test_a_kill_in_another_file_is_not_overlooked_for_its_place(tmp_path: Path) -> None:
+    """The same number of line tells nothing in another source."""
+    kill = "[ 1200.000000] Out of memory: Killed process 388 (VLLM::EngineCor) total-vm:9kB, anon-rss:9kB, file-rss:0kB\n"
+    found = classify(put(tmp_path, "a.log", DONE + DEAD), put(tmp_path, "dmesg", "[ 1199.000000] x\n" + kill))
+    assert found.verdict == "crash"
+    assert found.cause is not None
+    assert found.cause.id == "host-oom-kill"
+
+
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 GONE_POD = "&ContainerStateTerminated{ExitCode:137,Signal:0,Reason:OOMKilled,Message:,StartedAt:2026-11-30 19:40:02 +0000 UTC,}"
 

@@ -98,12 +98,13 @@ def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> tuple[list
 
 
 def _hypothesis(
-    fingerprint: Fingerprint, incident: Incident, conditions: Conditions, trail: Trail, outlived: Set[int]
+    fingerprint: Fingerprint, incident: Incident, conditions: Conditions, trail: Trail, outlived: Set[tuple[str, int]]
 ) -> Hypothesis | None:
     hits: list[Hit] = []
     vetoed: list[Hit] = []
     for hit in conditions.decisive(fingerprint):
-        if reason := OUTLIVED if hit.line.order in outlived else _veto(hit, fingerprint, incident, conditions):
+        place = (hit.line.source, hit.line.order)
+        if reason := OUTLIVED if place in outlived else _veto(hit, fingerprint, incident, conditions):
             trail.add(fingerprint.id, "vetoed", f"{hit.line.source}:{hit.line.number} {hit.indicator}: {reason}")
             vetoed.append(hit)
         else:

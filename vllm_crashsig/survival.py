@@ -72,10 +72,10 @@ def survived(segment: Segment, orders: Sequence[int], *, event: bool = False) ->
     return segment.after("progress", first) - after >= PROGRESS_NEEDED
 
 
-def outlived_work(incident: Incident, catalogue: Catalogue) -> frozenset[int]:
-    """Orders of the lines that tell of an engine's death and are no failure: a script that ends lets its engine go without a
-    word to the thread that watches it. All work must have been done by then, and nothing else may have failed, before or after;
-    whoever still needed the engine would have."""
+def outlived_work(incident: Incident, catalogue: Catalogue) -> frozenset[tuple[str, int]]:
+    """Source and order of the lines that tell of an engine's death and are no failure: a script that ends lets its engine go
+    without a word to the thread that watches it. All work must have been done by then, and nothing else may have failed, before
+    or after; whoever still needed the engine would have."""
     failed = [
         hit
         for segment in incident.segments
@@ -83,11 +83,13 @@ def outlived_work(incident: Incident, catalogue: Catalogue) -> frozenset[int]:
         if catalogue[fingerprint].is_failure and catalogue[fingerprint].indicators[indicator].weight == "decisive"
         for hit in track.hits
     ]
-    deaths = {hit.line.order: hit for hit in failed if ENGINE in hit.facts}
-    unknown = (line.order for s in incident.segments for f in s.failures.failures.values() for line in (f.first, f.last))
-    if not deaths or any(hit.line.order not in deaths for hit in failed) or any(order not in deaths for order in unknown):
+    deaths = {(hit.line.source, hit.line.order): hit for hit in failed if ENGINE in hit.facts}
+    if not deaths:
         return frozenset()
-    return frozenset(o for o, hit in deaths.items() if _is_idle(segment_of(hit, incident.segments), o))
+    unknown = (line for s in incident.segments for f in s.failures.failures.values() for line in (f.first, f.last))
+    if any((line.source, line.order) not in deaths for line in (*(hit.line for hit in failed), *unknown)):
+        return frozenset()
+    return frozenset(place for place, hit in deaths.items() if _is_idle(segment_of(hit, incident.segments), hit.line.order))
 
 
 def _is_idle(segment: Segment | None, at: int) -> bool:
