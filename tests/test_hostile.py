@@ -37,6 +37,11 @@ FORMS: dict[str, Callable[[str], str]] = {
     # uvicorn's access log
     "query": lambda t: f'INFO:     10.0.0.1:4000 - "GET /v1/models?q={urllib.parse.quote(t)} HTTP/1.1" 404 Not Found',
     "path": lambda t: f'INFO:     10.0.0.1:4000 - "GET /v1/%20{urllib.parse.quote(t)} HTTP/1.1" 404 Not Found',
+    # a gateway's record of what it refused
+    "error of a client": lambda t: json.dumps({"level": "error", "msg": "request failed", "status": 400, "error": f"bad: {t}"}),
+    "error object of a client": lambda t: json.dumps(
+        {"level": "error", "message": "refused", "status_code": "422", "err": {"type": "BadRequest", "message": t, "stack": t}}
+    ),
     # pydantic's errors quote the input
     "refused request": lambda t: (
         "WARNING 11-30 19:41:58 [api_router.py:88] Bad request: 1 validation error for ChatCompletionRequest: "

@@ -27,13 +27,15 @@ _PRINTED = lazy(r"\bContainerStateTerminated\{ExitCode:(\d{1,5}),Signal:\d{1,5},
 """The same as Go prints it (k8s.io/api/core/v1 generated.pb.go)."""
 _NOTHING = frozenset(("nil", "<nil>", "null", "None", "none"))
 _STACKS = ("stack_trace", "stack", "stacktrace", "traceback")
+_STATUS = ("status", "status_code", "statusCode", "http.status_code", "http.response.status_code", "response_status")
+"""Fields of a web server's record. Behind a status of 4xx stands what a client sent, which may be any text."""
 _LONGEST = 64 * 1024
 """Characters that are taken of each."""
 
 
 def with_failures(text: str, record: Mapping[str, Any]) -> str:
     """The message of a record, and below it what its fields tell of a failure that the message does not."""
-    if _ANY.isdisjoint(record):
+    if _ANY.isdisjoint(record) or any(_is_of_client(record.get(key)) for key in _STATUS):
         return text
     for key in ERRORS:
         for told in _told(record.get(key)):
@@ -44,6 +46,10 @@ def with_failures(text: str, record: Mapping[str, Any]) -> str:
             for told in _of_container(state.get(ENDED)):
                 text = f"{text}\n{told}"
     return text
+
+
+def _is_of_client(status: Any) -> bool:
+    return str(status).isdecimal() and 400 <= int(status) < 500
 
 
 def _told(value: Any) -> Iterator[str]:
