@@ -213,9 +213,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         hush()
         return 0
-    except OSError as error:  # of what click itself prints
-        hush()
-        return _fail(f"this cannot be written to standard output: {error.strerror or error}")
+    except OSError as error:  # what click itself prints finds no room, for instance
+        if sys.stdout is not None:
+            hush()
+        return _fail(f"it cannot go on: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
     return 0
 
 
