@@ -24,6 +24,7 @@ from tiny import SAMPLES, fingerprint, write
 from vllm_crashsig import CaseResult, Classifier, CrashsigError, InputError, OptionError, classify_cases, classify_paths
 from vllm_crashsig.batch.attendant import Attendant
 from vllm_crashsig.batch.cases import Case, case_name, find_cases
+from vllm_crashsig.batch.command import batch_command
 from vllm_crashsig.batch.journal import Journal
 from vllm_crashsig.batch.pool import run_pool
 from vllm_crashsig.batch.progress import Progress
@@ -670,6 +671,24 @@ def test_command(logs: Path, tmp_path: Path) -> None:
     told = json.loads(run(logs, "--format", "json").stdout)
     assert told["causes"][0]["id"] == "shm-exhausted-nccl"
     assert run(logs, "-q").stdout == ""
+
+
+@pytest.mark.parametrize("engine", ["pool", "ray"])
+def test_what_ray_prints_is_no_part_of_the_result(
+    engine: str, summary: Summary, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def noisy(*_: Any) -> Summary:
+        print("(raylet) The node with node id: 9d88f5 has been marked dead")
+        return summary
+
+    monkeypatch.setattr("vllm_crashsig.batch.command.run_batch", noisy)
+    text, status = batch_command(
+        ["logs"], "json", terminal=None, width=100, tell=print, directories=(), runtime=None, redact=False,
+        ray_address=None, ray_runtime_env=None, engine=engine,
+    )  # fmt: skip
+    assert (json.loads(text)["cases"], status) == (7, 0)
+    out, err = capsys.readouterr()
+    assert ("(raylet)" in err, "(raylet)" in out) == (engine == "ray", engine == "pool")
 
 
 def test_output_among_the_logs_is_no_case(logs: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from typing import Any, TextIO
 
 from ..errors import OptionError
@@ -37,7 +39,9 @@ def batch_command(
         paths, **asked, engine=engine, ray_address=ray_address, ray_runtime_env=_environment(ray_runtime_env),
         settings=Settings(tuple(directories), redact, runtime),
     )  # fmt: skip
-    summary = run_batch(plan, tell, terminal)
+    # Ray prints the errors of its cluster, such as the death of a node, to the driver's stdout from threads of its own.
+    with redirect_stdout(sys.stderr if engine == "ray" else sys.stdout):
+        summary = run_batch(plan, tell, terminal)
     for case, error in summary.unreadable[:TOLD]:
         tell(f"{case}: {error}")
     count = summary.verdicts["unreadable"]
