@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def answer(folder: Path) -> tuple[Catalogue, str | None]:
-    catalogue = cached_catalogue([folder])
+    catalogue = cached_catalogue([str(folder)])
     cause = Classifier(catalogue).classify(LOG).cause
     return catalogue, cause.id if cause else None
 
@@ -168,9 +168,9 @@ def test_another_content_has_another_key(kept: Path, folder: Path, tmp_path: Pat
     assert changed["my-own"].indicators["seen"].pattern == "giraffe fell over"
     assert len({p.name for p in kept.iterdir()} - before) >= 1
     other = write(tmp_path / "other", fingerprint("my-own", "root", "zebra fell over", severity="low"))
-    layered = cached_catalogue([folder, other])
+    layered = cached_catalogue([str(folder), str(other)])
     assert layered["my-own"].severity == "low"
-    assert layered.hash not in (changed.hash, cached_catalogue([other]).hash)
+    assert layered.hash not in (changed.hash, cached_catalogue([str(other)]).hash)
     swapped = cached_catalogue([other, folder])
     assert swapped["my-own"].severity == "critical"
 
@@ -200,4 +200,4 @@ def test_a_user_id_without_a_user(monkeypatch: pytest.MonkeyPatch, home: str | N
 def test_a_home_that_is_told_by_its_sign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(cache.ENVIRONMENT, "~/kept")
-    assert cache_directory() == tmp_path / "kept"
+    assert cache_directory() == str(tmp_path / "kept")

@@ -18,7 +18,8 @@ from tiny import fingerprint, indicator
 
 from vllm_crashsig import Report, classify_paths
 from vllm_crashsig.cli import run
-from vllm_crashsig.documents import BESIDE, document_kind, read_document
+from vllm_crashsig.documents import BESIDE, document_kind
+from vllm_crashsig.documents.reading import read_document
 
 try:
     zstd: Any = importlib.import_module("compression.zstd")

@@ -266,3 +266,17 @@ def test_a_full_disk_is_never_taken_for_health(arguments: list[str | Path], both
         )  # fmt: skip
     assert done.returncode == 2
     assert b"Traceback" not in (done.stderr or b"")
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ("print('answer', end='')", "answer"),
+        ("atexit.register(print, 'tidied')", "tidied\n"),
+        ("threading.Thread(target=lambda: (time.sleep(0.3), print('waited for'))).start()", "waited for\n"),
+    ],
+)
+def test_the_end_is_quick_but_leaves_nothing_out(before: str, told: str) -> None:
+    code = f"import atexit, threading, time\nfrom vllm_crashsig.cli import leave\n{before}\nleave(3)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (3, told, "")

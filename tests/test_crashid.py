@@ -686,7 +686,7 @@ def test_every_entry_of_the_lists_is_used() -> None:
         assert entries, name
         assert len(set(entries)) == len(entries), name
         assert matcher(name)
-    assert LISTS.read_text(encoding="utf-8").isascii()
+    assert Path(LISTS).read_text(encoding="utf-8").isascii()
 
 
 def test_ids_of_the_library() -> None:

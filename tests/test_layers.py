@@ -97,9 +97,10 @@ INNER: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"__init__"}),
     ),
     "documents": (
-        frozenset({"about", "outline"}),
+        frozenset({"kinds", "outline"}),
+        frozenset({"about"}),
         frozenset({"describe", "listings", "objects"}),
-        frozenset({"kinds"}),
+        frozenset({"reading"}),
         frozenset({"__init__"}),
     ),
     "commands": (

@@ -10,7 +10,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from zlib import adler32, crc32
 
 from .version import __version__
@@ -19,36 +18,38 @@ ENVIRONMENT = "VLLM_CRASHSIG_CACHE"
 """Environment variable: another cache directory, or ``off``."""
 NAME = "vllm-crashsig"
 """Of the folder in the user's cache directory."""
-FORMAT = "3"
+FORMAT = "4"
 _ON_LINUX = sys.platform == "linux"
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 KEPT = 8
 """Files of a kind that are kept: of other versions, other folders of fingerprints, other processors."""
 
 
-def cache_directory() -> Path | None:
+def cache_directory() -> str | None:
     """Where compiled things are kept; None when caching is off."""
     told = os.environ.get(ENVIRONMENT)
     if told and told.lower() in ("off", "0", "no", "none"):
         return None
     try:
         if told:
-            return Path(told).expanduser()
+            expanded = os.path.expanduser(told)
+            return None if expanded.startswith("~") else expanded
         if _ON_LINUX:  # as platformdirs has it, which takes longer to load than all that is cached
             place = os.environ.get("XDG_CACHE_HOME", "").strip()
-            return Path(place) / NAME if place else _home() / ".cache" / NAME
-        from platformdirs import user_cache_path
+            return os.path.join(place, NAME) if place else os.path.join(_home(), ".cache", NAME)
+        from platformdirs import user_cache_dir
 
-        return user_cache_path(NAME, appauthor=False)
+        return user_cache_dir(NAME, appauthor=False)
     except (RuntimeError, KeyError):  # nobody's home: a process in a container may have a user id and no user
         return None
 
 
-def _home() -> Path:
-    if os.environ.get("HOME"):
-        return Path.home()
+def _home() -> str:
+    if told := os.environ.get("HOME"):
+        return told
     import pwd
 
-    return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    return pwd.getpwuid(os.getuid()).pw_dir
 
 
 def key_of(*parts: str) -> str:
@@ -64,7 +65,7 @@ def read(kind: str, key: str) -> bytes | None:
     if directory is None:
         return None
     try:
-        handle = os.open(directory / f"{kind}-{key}", os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(os.path.join(directory, f"{kind}-{key}"), _READ)
         with open(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
@@ -87,11 +88,11 @@ def write(kind: str, key: str, data: bytes) -> bool:
 
     temporary = None
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(directory, mode=0o700, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=f".{kind}-")
         with os.fdopen(handle, "wb") as file:
             file.write(_checksum(data) + data)
-        os.replace(temporary, directory / f"{kind}-{key}")
+        os.replace(temporary, os.path.join(directory, f"{kind}-{key}"))
     except OSError:
         if temporary is not None:
             try:
@@ -108,7 +109,7 @@ def _checksum(data: bytes) -> bytes:
     return b"%08x %d\n" % (crc32(data), len(data))
 
 
-def _tidy(directory: Path, kind: str) -> None:
+def _tidy(directory: str, kind: str) -> None:
     """Removes the oldest files of a kind."""
     try:
         with os.scandir(directory) as entries:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
+import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -230,8 +232,25 @@ def _fail(*lines: str) -> int:
     return EXIT_ERROR
 
 
+def leave(status: int) -> NoReturn:
+    """Ends the process without taking its thousands of objects to pieces first, which takes a tenth of a short run.
+
+    As ever where something wants to be done at the end: a function that is registered for it, a thread to wait for.
+    """
+    waiting = getattr(atexit, "_ncallbacks", lambda: 1)() or threading.active_count() > 1
+    if not waiting:
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+        except (OSError, ValueError):
+            sys.exit(status)
+        os._exit(status)
+    sys.exit(status)
+
+
 def entry() -> Any:
     """Console-script entry."""
     plain.allow()
     gc.set_threshold(50_000, 20, 20)  # starting makes many objects that stay, and hardly any circles
-    sys.exit(run())
+    leave(run())

@@ -14,7 +14,6 @@ from itertools import pairwise, product
 
 from .correlate import Segment, Stream, Track
 from .crashid import Failure, FailureCollector
-from .documents import read_date
 from .envelopes.base import NOMINAL_YEAR
 from .envelopes.json_values import read_time
 from .model import Hit, LogLine
@@ -137,6 +136,10 @@ def _kills(hits: Iterable[Hit]) -> Iterator[Link]:
 def _beside_records(hits: Iterable[Hit], streams: Sequence[Stream], ends: Ends) -> Iterator[tuple[Clock, float]]:
     """Logs of local time beside the record of their container: the first time zone in which the log fits one of its lives."""
     starts = {(words, h.line.time) for h in hits if isinstance(words := h.facts.get("started_at"), str)}
+    if not starts:
+        return
+    from .documents.describe import read_date
+
     lives = [(begun, finished) for words, finished in starts if (begun := read_time(words).get("time") or read_date(words))]
     for stream in streams if lives else ():
         first = next((s.first for s in reversed(stream.segments) if s.first is not None and s.milestones), None)

@@ -14,6 +14,7 @@ class Conditions:
     def __init__(self, catalogue: Catalogue, segments: list[Segment]) -> None:
         self._catalogue = catalogue
         self._segments = segments
+        self._seen = {fingerprint for segment in segments for fingerprint, _ in segment.tracks}
 
     def decisive(self, fingerprint: Fingerprint) -> list[Hit]:
         """Kept decisive hits of a fingerprint, in order of segment and line."""
@@ -22,9 +23,9 @@ class Conditions:
     def refer(self, ref: str, owner: Fingerprint) -> list[Hit]:
         """Hits that a reference means. A fingerprint that is not a failure counts with all its indicators."""
         fingerprint_id, indicator = resolve_ref(ref, owner.id, owner.indicators)
-        fingerprint = self._catalogue.fingerprints.get(fingerprint_id)
-        if fingerprint is None:
+        if fingerprint_id not in self._seen:  # most are not: their fingerprints need not be made
             return []
+        fingerprint = self._catalogue[fingerprint_id]
         names = _decisive(fingerprint) if fingerprint.is_failure else frozenset(fingerprint.indicators)
         return list(hits_in(self._segments, fingerprint_id, indicator, names))
 
@@ -64,8 +65,10 @@ class Conditions:
 
     def _count(self, ref: str, owner: Fingerprint) -> int:
         fingerprint_id, indicator = resolve_ref(ref, owner.id, owner.indicators)
-        fingerprint = self._catalogue.fingerprints.get(fingerprint_id)
-        names = _decisive(fingerprint) if fingerprint and fingerprint.is_failure else None
+        if fingerprint_id not in self._seen:
+            return 0
+        fingerprint = self._catalogue[fingerprint_id]
+        names = _decisive(fingerprint) if fingerprint.is_failure else None
         return sum(
             track.count
             for segment in self._segments

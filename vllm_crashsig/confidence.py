@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+import os.path
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from .hypotheses import Hypothesis
@@ -69,7 +69,8 @@ class Curve:
 @lru_cache(maxsize=1)
 def curve() -> Curve:
     """The one that ships with the package."""
-    data = json.loads(Path(__file__).with_name("confidence.json").read_text(encoding="utf-8"))
+    with open(os.path.join(os.path.dirname(__file__), "confidence.json"), encoding="utf-8") as file:
+        data = json.load(file)
     return curve_of(data)
 
 

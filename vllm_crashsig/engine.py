@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from copy import deepcopy
 from functools import cached_property, lru_cache
 from typing import get_args
 
@@ -210,6 +209,8 @@ class Session:
 
     def _copy(self) -> Session:
         """One that can be looked ahead with. What never changes is shared."""
+        from copy import deepcopy
+
         shared = (self._catalogue, self._matcher, self._gate, self._reporter)
         return deepcopy(self, {id(one): one for one in shared})
 

@@ -58,15 +58,18 @@ class Index:
     """Tells the literals of the gates from others."""
 
     def to_data(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """As `marshal` can hold it."""
         rows = [
-            [p.fingerprint, p.name, p.pattern, p.ignore_case, p.way, p.decisive, p.progress, p.lowest, list(p.envelopes)]
+            (p.fingerprint, p.name, p.pattern, p.ignore_case, p.way, p.decisive, p.progress, p.lowest, tuple(p.envelopes))
             for p in self.probes
         ]
-        gates = {
-            name: [[*k, v] for k, v in found.items()] for name, found in (("gate", self.gate), ("lazy_gate", self.lazy_gate))
+        return {
+            "probes": rows,
+            "gate": dict(self.gate),
+            "lazy_gate": dict(self.lazy_gate),
+            "silent": self.silent,
+            "key": self.key,
         }
-        return {"probes": rows, **gates, "silent": self.silent, "key": self.key}
 
     def is_of(self, catalogue: Catalogue) -> bool:
         """Whether these are the patterns of this catalogue."""
@@ -77,8 +80,8 @@ class Index:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Index:
         """From `to_data`. Raises an error of Python's own on anything else."""
-        gate, lazy = ({(text, caseless): found for text, caseless, found in data[name]} for name in ("gate", "lazy_gate"))
-        return cls([ProbeRow(*row) for row in data["probes"]], gate, lazy, data["silent"], data["key"])
+        probes = [ProbeRow(*row) for row in data["probes"]]
+        return cls(probes, data["gate"], data["lazy_gate"], data["silent"], data["key"])
 
 
 def index_of(catalogue: Catalogue) -> Index:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 
-from .documents import MAX_DOCUMENT, document_kind, read_document
+from .documents import MAX_DOCUMENT, document_kind
 from .encodings import Decoder
 from .engine import Session
 from .framing import Framer
@@ -64,6 +64,8 @@ def _take_document(session: Session, name: str, chunks: _Ahead) -> bool:
     data = chunks.whole(MAX_DOCUMENT) if kind is not None else None
     if kind is None or data is None:
         return False
+    from .documents.reading import read_document
+
     text, notes = _utf8(data)
     document = read_document(kind, text)
     if document is None:

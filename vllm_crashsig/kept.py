@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import marshal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from .cache import cache_directory, key_of, read, write
@@ -31,7 +31,7 @@ class Kept(Generic[T]):
         self._kind = kind
         self._key = key_of(version, sys.version, sys.platform)
         self._rebuild = rebuild
-        self._stored = dict(_split(read(kind, self._key) or b""))
+        self._stored = _table(read(kind, self._key))
         self._fresh: dict[bytes, tuple[str | bytes, int, Callable[[], Sequence[Any] | None]]] = {}
         self._written = 0
         self._writable = cache_directory() is not None
@@ -64,9 +64,8 @@ class Kept(Generic[T]):
                     self._stored[name] = marshal.dumps(((pattern, flags), tuple(told)))
             except ValueError:  # of a kind that marshal does not know
                 continue
-        data = (name + len(stored).to_bytes(4, "little") + stored for name, stored in list(self._stored.items()))
         self._written += 1
-        self._writable = write(self._kind, self._key, b"".join(data))
+        self._writable = write(self._kind, self._key, marshal.dumps(self._stored))
 
 
 def keep_compiled() -> None:
@@ -80,10 +79,10 @@ def _name(pattern: str | bytes, flags: int) -> bytes:
     return key_of(repr(pattern), str(flags)).encode()
 
 
-def _split(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Names, and what is stored under them."""
-    at = 0
-    while at + 20 <= len(data):
-        begin, size = at + 20, int.from_bytes(data[at + 16 : at + 20], "little")
-        yield data[at : at + 16], data[begin : begin + size]
-        at = begin + size
+def _table(data: bytes | None) -> dict[bytes, bytes]:
+    """What is stored, by name. Each regex is read when it is asked for."""
+    try:
+        table = marshal.loads(data or b"")  # noqa: S302 - of a file that nobody else could have written
+    except (EOFError, ValueError, TypeError):
+        return {}
+    return table if isinstance(table, dict) else {}

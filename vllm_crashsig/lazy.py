@@ -70,10 +70,10 @@ def _compiled(pattern: str | bytes, flags: int) -> re.Pattern[Any]:
     kept = _kept()
     if kept is None:
         return re.compile(pattern, flags)
-    found = kept.get(pattern, flags)
+    found = kept.get(pattern, int(flags))  # `marshal` knows no enumerations
     if found is None:
         found = re.compile(pattern, flags)
-        kept.add(pattern, flags, partial(_parts, pattern, flags))
+        kept.add(pattern, int(flags), partial(_parts, pattern, flags))
     return found
 
 

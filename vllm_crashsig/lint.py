@@ -11,7 +11,7 @@ from .facts import parse_fact
 from .gate import gate_problem
 from .literals import required_literals
 from .load import TAXONOMY_FILE, load_catalogue
-from .patterns import FOREIGN, PatternTimeoutError, compile_pattern, search
+from .patterns import PatternTimeoutError, compile_pattern, foreign, search
 from .places import builtin_directory
 from .schema import Fingerprint, Indicator, capture_names, placeholders
 
@@ -27,7 +27,7 @@ def lint_directories(directories: Sequence[str | Path]) -> tuple[list[CatalogueE
     own = set(catalogue.fingerprints)
     if folders:
         own = {p.stem for folder in folders for p in folder.rglob("*.y*ml")} & own
-    paths = {p.stem: p for folder in folders or [builtin_directory()] for p in sorted(folder.rglob("*.y*ml"))}
+    paths = {p.stem: p for folder in folders or [Path(builtin_directory())] for p in sorted(folder.rglob("*.y*ml"))}
     for fingerprint_id in sorted(own):
         problems.extend(lint_fingerprint(catalogue[fingerprint_id], catalogue, str(paths.get(fingerprint_id, fingerprint_id))))
     problems.extend(_titles(catalogue, own, paths))
@@ -68,7 +68,7 @@ def _indicator(fingerprint: Fingerprint, indicator: Indicator) -> Iterator[str]:
         return
     if not indicator.pattern.isascii():
         yield "the pattern holds non-ASCII characters; match around them with a class such as [^ ]"
-    if found := FOREIGN.search(indicator.pattern):
+    if found := foreign().search(indicator.pattern):
         yield f"{found.group(0)!r} is syntax that only one engine knows; write it another way"
         return
     literals: tuple[str, ...] = ()

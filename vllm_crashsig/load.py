@@ -71,7 +71,7 @@ def load_catalogue(
     errors: ``raise`` raises ``CatalogueErrors`` with all mistakes; ``collect`` leaves broken fingerprints out and
         appends the mistakes to ``collected``.
     """
-    folders = [builtin_directory()] if builtin else []
+    folders = [Path(builtin_directory())] if builtin else []
     folders += [Path(d) for d in directories]
     contents, digest = read_files(catalogue_files(folders))
     return build_catalogue(contents, digest, errors=errors, collected=collected)
@@ -100,7 +100,7 @@ def build_catalogue(
             before = fingerprints.get(fingerprint.id)
             if before and before.layer == layer:
                 raise CatalogueError(f"id {fingerprint.id!r} is already defined in {before.path}", read.at("id"))
-            if directory != builtin_directory():  # lint has seen the built-in patterns, and compiling them takes a second
+            if directory != Path(builtin_directory()):  # lint has seen the built-in patterns, and compiling them takes a second
                 _check_patterns(read)
             fingerprints[fingerprint.id] = read
             areas[fingerprint.id] = path.parent.name
@@ -150,13 +150,13 @@ def _read(layer: int, path: Path, content: bytes) -> _Read:
 
 
 def _check_patterns(read: _Read) -> None:
-    from .patterns import FOREIGN, compile_pattern
+    from .patterns import compile_pattern, foreign
 
     mistakes = []
     for name, indicator in read.fingerprint.indicators.items():
         try:
             compile_pattern(indicator.pattern, indicator.ignore_case)
-            if found := FOREIGN.search(indicator.pattern):
+            if found := foreign().search(indicator.pattern):
                 raise CatalogueError(f"pattern uses {found.group(0)!r}, which only one engine knows; write it another way")
         except CatalogueError as error:
             mistakes.append(CatalogueError(error.message, read.at("indicators", name, "pattern")))

@@ -61,11 +61,13 @@ def search(compiled: regex.Pattern[str], text: str, timeout: float = SEARCH_TIME
         raise PatternTimeoutError(compiled.pattern) from error
 
 
-FOREIGN = regex.compile(
-    r"""(?<!\\)(?:\\\\)*(?:
-        \\K | \(\?\| | \{[eids]<= | \(\?R\) | \(\?\d+\) | \(\?& | \\L< | \\[GXmMR](?![a-z]) | \(\?[a-zA-Z]*V1 | \[\[:
-        | (?<=\[[^\]]*)(?:--|\|\||&&|~~)
-    )""",
-    regex.VERBOSE,
-)
-"""Syntax that only `regex` has. Fingerprints may not use it: `literals` could not read it, nor could another engine."""
+@cache
+def foreign() -> regex.Pattern[str]:
+    """Syntax that only `regex` has. Fingerprints may not use it: `literals` could not read it, nor could another engine."""
+    return regex.compile(
+        r"""(?<!\\)(?:\\\\)*(?:
+            \\K | \(\?\| | \{[eids]<= | \(\?R\) | \(\?\d+\) | \(\?& | \\L< | \\[GXmMR](?![a-z]) | \(\?[a-zA-Z]*V1 | \[\[:
+            | (?<=\[[^\]]*)(?:--|\|\||&&|~~)
+        )""",
+        regex.VERBOSE,
+    )

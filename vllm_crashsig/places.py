@@ -1,12 +1,12 @@
-"""Where the package's own data is."""
+"""Where the package's own data is. Paths are plain texts here and in what a start needs: pathlib takes long to load."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import os.path
 
 
-def builtin_directory() -> Path:
+def builtin_directory() -> str:
     """The folder of the built-in fingerprints: package data in a wheel, the top-level folder in a checkout."""
-    package = Path(__file__).resolve().parent
-    inside = package / "fingerprints"
-    return inside if inside.is_dir() else package.parent / "fingerprints"
+    package = os.path.dirname(os.path.realpath(__file__))
+    inside = os.path.join(package, "fingerprints")
+    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "fingerprints")

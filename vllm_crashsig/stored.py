@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import cache, plain
@@ -40,19 +39,21 @@ MAKERS = (
 T = TypeVar("T")
 
 
-def cached_catalogue(directories: Iterable[Path]) -> Catalogue:
+def cached_catalogue(directories: Iterable[str | os.PathLike[str]]) -> Catalogue:
     """Like `load.load_catalogue` over these directories, from the cache when their content is known.
 
     The first to be asked in a process of the command, since shapes may be plain ones if it is. Raises CatalogueErrors.
     """
-    folders = list(directories)
+    folders = [os.fspath(directory) for directory in directories]
     stored = find(folders)
     if stored is not None:
         plain.choose()
         return stored.catalogue()
+    from pathlib import Path
+
     from .load import build_catalogue, catalogue_files, read_files
 
-    contents, digest = read_files(catalogue_files(folders))
+    contents, digest = read_files(catalogue_files(map(Path, folders)))
     if (stored := find(folders, digest)) is not None:
         keep(folders, digest)
         return stored.catalogue()
@@ -142,7 +143,7 @@ class Lazy(Mapping[str, T]):
         return key in self._lines
 
 
-def find(directories: Sequence[Path], digest: str | None = None) -> Stored | None:
+def find(directories: Sequence[str], digest: str | None = None) -> Stored | None:
     """What is stored of these directories as their files are now. digest: of their content, if somebody has read them."""
     if digest is None:
         told = (cache.read("known", _key(directories)) or b"").decode(errors="surrogatepass").partition("\n")
@@ -158,7 +159,7 @@ def find(directories: Sequence[Path], digest: str | None = None) -> Stored | Non
         return None
 
 
-def keep(directories: Sequence[Path], digest: str, data: bytes | None = None) -> None:
+def keep(directories: Sequence[str], digest: str, data: bytes | None = None) -> None:
     """Stores what a catalogue with this hash came to (None: it is stored already), and that the files are those of the hash."""
     if data is not None and not cache.write("catalogue", cache.key_of(digest, makers()), data):
         return
@@ -167,20 +168,20 @@ def keep(directories: Sequence[Path], digest: str, data: bytes | None = None) ->
         cache.write("known", _key(directories), f"{digest}\n{signature}".encode(errors="surrogatepass"))
 
 
-def _key(directories: Iterable[Path]) -> str:
-    return cache.key_of(*(str(d.absolute()) for d in directories), makers())
+def _key(directories: Iterable[str]) -> str:
+    return cache.key_of(*(os.path.abspath(d) for d in directories), makers())
 
 
-def _signature(directories: Iterable[Path]) -> str:
+def _signature(directories: Iterable[str]) -> str:
     """All files of fingerprints with their sizes and times."""
-    return "".join(f"{i} {line}\n" for i, d in enumerate(directories) for line in sorted(_files(str(d), (".yaml", ".yml"))))
+    return "".join(f"{i} {line}\n" for i, d in enumerate(directories) for line in sorted(_files(d, (".yaml", ".yml"))))
 
 
 @lru_cache(maxsize=1)
 def makers() -> str:
     """The files of the code that makes what is stored: while somebody works on it, the version says too little."""
-    home = Path(__file__).parent
-    found = [line for name in MAKERS for line in _files(str(home / name), (".py", ".txt"))]
+    home = os.path.dirname(__file__)
+    found = [line for name in MAKERS for line in _files(os.path.join(home, name), (".py", ".txt"))]
     return "\n".join((sys.version, *sorted(found)))
 
 
@@ -188,7 +189,7 @@ def _files(place: str, endings: tuple[str, ...]) -> Iterator[str]:
     """Files with these endings in a folder and below, or one file: path, size, time of change, time of its entry's change."""
     try:
         if place.endswith(endings):
-            yield _told(place, Path(place).stat())
+            yield _told(place, os.stat(place))
             return
         with os.scandir(place) as entries:
             for entry in entries:

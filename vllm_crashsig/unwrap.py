@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .envelopes import peel
 from .envelopes.clean import visible_width
@@ -16,7 +16,10 @@ from .lazy import lazy
 from .nested import MAX_PREFIX, begins_record, lay_bare, layers_of, may_hold_record, merged
 from .nouns import dataclass
 from .record_frame import record_frame
-from .records import Line, PrettyJson, Reader, reader_for
+from .records import Line, Reader, reader_for
+
+if TYPE_CHECKING:
+    from .records.pretty import PrettyJson
 
 HEAD_LINES = 25
 """Lines at the beginning of a source among which a CRI record must be, for split records to be joined."""
@@ -48,7 +51,8 @@ class Unwrapper:
         """Outermost envelopes with which whole lines of a wrapped source begin."""
         self._begun = False
         self._reader: Reader | None = None
-        self._pretty = PrettyJson()
+        self._pretty: PrettyJson | None = None
+        """From the first line on that may open a record of many lines."""
         self._head = HEAD_LINES
         self._is_cri = False
         self._open: dict[str, _Parts] = {}
@@ -64,7 +68,7 @@ class Unwrapper:
         if frame.cut:
             return frame
         parts = self._is_cri and (b" stdout P" in frame.raw or b" stderr P" in frame.raw)
-        if not (parts or self._reader is not None or self._pretty.holds or self._open):
+        if not (parts or self._reader is not None or self._holds or self._open):
             if not _has_record(frame.raw, self.hint):
                 return frame
             if (records := record_frame(frame, self.hint)) is not None:
@@ -89,10 +93,19 @@ class Unwrapper:
     def _read_line(self, line: Line) -> Iterator[Line]:
         if self._reader is not None:
             yield from self._reader.take(line)
-        elif self._pretty.holds or line.text.rstrip(b" \t\r")[-1:] == b"{":
+        elif self._holds or line.text.rstrip(b" \t\r")[-1:] == b"{":
+            if self._pretty is None:
+                from .records.pretty import PrettyJson
+
+                self._pretty = PrettyJson()
             yield from self._pretty.take(line)
         else:
             yield line
+
+    @property
+    def _holds(self) -> bool:
+        """Whether a record of many lines is not complete."""
+        return self._pretty is not None and self._pretty.holds
 
     def _look_for_cri(self, raw: bytes) -> None:
         lines = [line for line in raw.split(b"\n", 4 * HEAD_LINES)[: 4 * HEAD_LINES] if line.strip()][: self._head]
@@ -125,7 +138,8 @@ class Unwrapper:
         wrapped: list[Line] = []
         self._flush("wrapped", wrapped)
         held = [read for line in wrapped for read in self._read_line(line)]
-        held += self._reader.finish() if self._reader is not None else self._pretty.finish()
+        reader = self._reader or self._pretty
+        held += reader.finish() if reader is not None else ()
         for line in held:
             self._line(line, out)
         for stream in list(self._open):

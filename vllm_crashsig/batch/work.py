@@ -7,7 +7,6 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..api import classify_sources
 from ..engine import Classifier
@@ -38,7 +37,7 @@ class Settings:
 
     def classifier(self) -> Classifier:
         """A classifier of these settings. Raises CatalogueErrors or OptionError."""
-        catalogue = cached_catalogue([builtin_directory(), *map(Path, self.fingerprints)])
+        catalogue = cached_catalogue([builtin_directory(), *self.fingerprints])
         return Classifier(catalogue, redacted=self.redact, runtime=self.runtime)
 
 

@@ -31,12 +31,10 @@ def fingerprints_option(function: Callable[..., T]) -> Callable[..., T]:
 
 def open_catalogue(directories: Sequence[str]) -> Catalogue:
     """The built-in catalogue with these folders added. Raises CatalogueErrors."""
-    from pathlib import Path
-
     from ..places import builtin_directory
     from ..stored import cached_catalogue
 
-    return cached_catalogue([builtin_directory(), *map(Path, directories)])
+    return cached_catalogue([builtin_directory(), *directories])
 
 
 def print_text(text: str) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from functools import lru_cache
-from pathlib import Path
 
 from ..lazy import lazy
 
-LISTS = Path(__file__).with_name("lists.txt")
+LISTS = os.path.join(os.path.dirname(__file__), "lists.txt")
 
 
 @lru_cache(maxsize=1)
@@ -16,13 +16,15 @@ def sections() -> dict[str, tuple[str, ...]]:
     """The entries of each section."""
     found: dict[str, list[str]] = {}
     entries: list[str] = []
-    for raw in LISTS.read_text(encoding="utf-8").splitlines():
+    with open(LISTS, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for raw in lines:
         line = raw.partition("# ")[0].strip() if not raw.startswith("#") else ""
         if line.startswith("[") and line.endswith("]"):
             entries = found.setdefault(line[1:-1], [])
         elif line:
             entries.append(line)
-    return {name: tuple(lines) for name, lines in found.items()}
+    return {name: tuple(told) for name, told in found.items()}
 
 
 @lru_cache(maxsize=32)

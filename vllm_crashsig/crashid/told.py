@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib import import_module
+from typing import Any
 
 from ..model import LogLine
 from ..nouns import dataclass, field, replace
@@ -99,6 +101,17 @@ def make_crash_id(kind: str, tokens: Sequence[str], message: str) -> str:
     return crash_id_of(kind, tuple(tokens), None if tokens else message)
 
 
+@lru_cache(maxsize=1)
+def _sha256() -> Any:
+    """CPython's own, as its module ``random`` takes it; hashlib's loads OpenSSL, which takes as long as the work on a log."""
+    for name in ("_sha2", "_sha256", "hashlib"):
+        try:
+            return import_module(name).sha256
+        except ImportError:
+            continue
+    raise AssertionError("the standard library is not whole")
+
+
 @lru_cache(maxsize=2048)
 def crash_id_of(kind: str, tokens: tuple[str, ...], message: str | None) -> str:
     """The same, of both the tokens and the message where one is given."""
@@ -106,6 +119,5 @@ def crash_id_of(kind: str, tokens: tuple[str, ...], message: str | None) -> str:
     if name == "error":  # too common alone: zmq.error, struct.error
         name = f"{name_of(module)}.{name}"
     parts = [name, *tokens, *([message_class(message, kind)] if message is not None else [])]
-    from hashlib import sha256  # loads OpenSSL, which logs without failures do without
-
-    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+    digest: str = _sha256()("\n".join(parts).encode()).hexdigest()
+    return digest[:16]

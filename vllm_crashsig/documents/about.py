@@ -8,6 +8,7 @@ from typing import Any
 
 from ..lazy import lazy
 from ..nouns import dataclass
+from .kinds import STATE
 
 SERVES = lazy(
     r"vllm|sglang|\bray\b|raylet|text-generation|openai|huggingface|tensorrt|\bgpu\b|nvidia|rocm|\bhpu\b"
@@ -20,10 +21,6 @@ GPUS = lazy(
     r"(?:nvidia|amd|intel|habana|huawei|aws|google)\S{0,10}\.com/\S*(?:gpu|gaudi|ascend|neuron|tpu|xpu|mig)", re.IGNORECASE
 )
 """Resources of Kubernetes that are accelerators."""
-STATE = "container-state"
-"""The inner layer of lines that tell the state that a container is in."""
-BESIDE = "beside"
-"""The component of lines that are about a container beside the server's: they count for nothing but to tell it apart."""
 
 
 @dataclass(slots=True)

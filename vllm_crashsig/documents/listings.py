@@ -9,22 +9,8 @@ from collections.abc import Sequence
 from ..envelopes.json_values import read_time
 from ..lazy import lazy
 from .about import About, speaks_of_serving
+from .kinds import LISTINGS
 
-_KINDS = {
-    "docker-ps": lazy(r"CONTAINER ID\s+IMAGE\s+COMMAND\s+CREATED\s+STATUS\s+PORTS\s+NAMES\b"),
-    "docker-events": lazy(
-        r"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (container|image|network|volume|daemon|plugin) "
-        r"[\w:-]+(?: .{0,40})? \w+ \("
-    ),
-    "docker-events-json": lazy(
-        r'\{(?:"status":"[^"]+","id":"[^"]+",(?:"from":"[^"]*",)?)?"Type":"\w+","Action":"[^"]+","Actor":\{'
-    ),
-    "kubectl-pods": lazy(r"(?:NAMESPACE\s+)?NAME\s+READY\s+STATUS\s+RESTARTS\s+AGE\b"),
-    "kubectl-events": lazy(r"(?:NAMESPACE\s+)?LAST SEEN\s+(?:TYPE\s+REASON\s+OBJECT|FIRST SEEN|COUNT)\b.*\bMESSAGE\b"),
-}
-"""What the first line of each looks like."""
-LISTINGS = frozenset(_KINDS)
-"""The kinds of listings, which are also the layers of their lines."""
 _ROWS = {
     "docker-ps": lazy(r"[0-9a-f]{12,64}\s"),
     "kubectl-pods": lazy(r"(?:[a-z0-9.-]{1,253}\s+){1,2}\d+/\d+\s+[A-Z]\S*\s+\d+\s"),
@@ -33,11 +19,6 @@ _ROWS = {
 _OBJECT = lazy(r"\s(pod|node)/([\w.-]+)\s", re.IGNORECASE)
 _EVENT_NAME = lazy(r"[(, ]name=([\w.-]+)")
 _EVENT_IMAGE = lazy(r"[(, ]image=([^,)]+)")
-
-
-def listing_kind(head: str) -> str | None:
-    """Which listing begins here, if any."""
-    return next((kind for kind, first in _KINDS.items() if first.match(head)), None)
 
 
 def read_listing(kind: str, lines: Sequence[str]) -> list[About | None]:
@@ -52,7 +33,7 @@ def read_listing(kind: str, lines: Sequence[str]) -> list[About | None]:
 def _is_row(kind: str, line: str) -> bool:
     if kind in _ROWS:
         return _ROWS[kind].match(line) is not None
-    return line.strip() != "" and (kind == "docker-events-json" or _KINDS[kind].match(line) is None)
+    return line.strip() != "" and (kind == "docker-events-json" or LISTINGS[kind].match(line) is None)
 
 
 def _docker_ps(line: str, _: str) -> About | None:
@@ -78,7 +59,7 @@ def _docker_events(lines: Sequence[str]) -> list[About | None]:
     """An event goes on over several lines where a command in it has some."""
     told: list[About | None] = []
     for line in lines:
-        if (match := _KINDS["docker-events"].match(line)) is None:
+        if (match := LISTINGS["docker-events"].match(line)) is None:
             told.append(told[-1] if told else None)
             continue
         name, image = _EVENT_NAME.search(line), _EVENT_IMAGE.search(line)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..errors import InputError, Location
 from .base import Budget, Source, Stream, Tally, clean_name
-from .compression import decompress
 from .kinds import archive_of, compression_of, looks_binary, unreadable_format
-from .tar import TarReader
-from .zip import ZipReader
+
+if TYPE_CHECKING:
+    from .tar import TarReader
+    from .zip import ZipReader
 
 SAMPLE = 4096
 """Bytes by which a file in a folder or archive is judged to be text."""
@@ -27,6 +29,8 @@ def open_stream(
         kind = compression_of(stream.start())
         if kind is None:
             break
+        from .compression import decompress
+
         stream = Stream(decompress(stream, kind, notes, budget))
     else:
         _refuse(f"file(s) compressed more than {budget.limits.layers} times over", name, tally)
@@ -58,7 +62,7 @@ def _open_archive(
         return
     inner = Tally()
     seen: dict[str, int] = {}
-    for member in (TarReader if kind == "tar" else ZipReader)(stream, notes, inner, budget):
+    for member in _reader(kind)(stream, notes, inner, budget):
         if not budget.member():
             break
         member_name = clean_name(member.name.removeprefix("./"))
@@ -71,6 +75,16 @@ def _open_archive(
         notes.append(f"{budget.stopped}; the rest was not read")
     if notes:
         yield Source(name, None, notes)
+
+
+def _reader(kind: str) -> type[TarReader] | type[ZipReader]:
+    if kind == "tar":
+        from .tar import TarReader
+
+        return TarReader
+    from .zip import ZipReader
+
+    return ZipReader
 
 
 def _refuse(what: str, name: str, tally: Tally | None) -> None:

@@ -7,7 +7,6 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError, Location
@@ -78,7 +77,7 @@ def _roots(path: str) -> Iterator[_Root]:
                 yield partial(_open_remote, name, chunks)
             return
     try:
-        status = Path(path).stat()
+        status = os.stat(path)
         if stat.S_ISREG(status.st_mode):
             with open(path, "rb"):
                 pass
@@ -104,7 +103,7 @@ def _matches(pattern: str) -> list[str]:
     if not matches:
         raise InputError("no file matches this pattern; check it", Location(pattern))
     if "**" in pattern:  # it matches the folders as well as what is in them
-        matches = [m for m in matches if not Path(m).is_dir()] or matches
+        matches = [m for m in matches if not os.path.isdir(m)] or matches
     return matches
 
 
@@ -125,7 +124,7 @@ def _open_remote(name: str, chunks: RemoteChunks, budget: Budget, _: _Seen) -> I
 
 def _open_file(path: str, budget: Budget, seen: _Seen) -> Iterator[Source]:
     try:
-        status = Path(path).stat()
+        status = os.stat(path)
     except OSError as error:
         raise input_error(path, error) from error
     if not stat.S_ISREG(status.st_mode) or seen.first_time(status):
@@ -205,7 +204,7 @@ def _folder(root: str, budget: Budget, seen: _Seen) -> Iterator[Source]:
 
 def _walk(root: str, seen: _Seen, tally: Tally) -> Iterator[str]:
     """Files of a folder, then those of its folders, each sorted by name. Links are followed, but nothing is visited twice."""
-    waiting = [root] if seen.first_time(Path(root).stat()) else []
+    waiting = [root] if seen.first_time(os.stat(root)) else []
     while waiting:
         folder = waiting.pop()
         folders: list[str] = []
@@ -222,7 +221,7 @@ def _walk(root: str, seen: _Seen, tally: Tally) -> Iterator[str]:
                 tally.add("hidden file(s) or folder(s) not read", entry.path)
                 continue
             try:
-                status = Path(entry.path).stat()
+                status = os.stat(entry.path)
             except OSError as error:
                 tally.add(f"file(s) not read ({error.strerror or error})", entry.path)
                 continue
