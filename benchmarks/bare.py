@@ -52,20 +52,23 @@ def _wanted(catalogue: Catalogue) -> tuple[list[Pattern], list[Pattern]]:
         raise ChangedError(f"benchmarks/bare.py must follow the package: {type(error).__name__}: {error}") from error
 
 
-def bare_scan(catalogue: Catalogue | None = None) -> Callable[[Path], object]:
-    """Reads a file and scans it for all literals, with a callback that does nothing."""
+def bare_scan(catalogue: Catalogue | None = None, *, patterns: bool = False) -> Callable[[Path], object]:
+    """Reads a file and scans it with Hyperscan, with a callback that does nothing: for the gate's literals, or for the patterns
+    themselves, as Hyperscan would be used without a gate. (What it cannot do of them it takes for what comes near.)
+    """
     try:
         import hyperscan
     except ImportError as error:
         raise MissingError("Hyperscan is not installed: pip install hyperscan") from error
-    literals = wanted(catalogue)[1]
+    expressions = wanted(catalogue)[0 if patterns else 1]
+    flags = hyperscan.HS_FLAG_MULTILINE | hyperscan.HS_FLAG_PREFILTER if patterns else 0
     database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
-        expressions=[literal.encode() for literal, _ in literals],
-        ids=list(range(len(literals))),
-        elements=len(literals),
-        flags=[hyperscan.HS_FLAG_CASELESS if caseless else 0 for _, caseless in literals],
-        literal=True,
+        expressions=[text.encode() for text, _ in expressions],
+        ids=list(range(len(expressions))),
+        elements=len(expressions),
+        flags=[flags | (hyperscan.HS_FLAG_CASELESS if caseless else 0) for _, caseless in expressions],
+        literal=not patterns,
     )
     scratch = hyperscan.Scratch(database)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
+import bare
 import bench
 import install
 import instructions
@@ -41,8 +42,9 @@ def plan(tmp_path: Path) -> Plan:
 
 @pytest.mark.parametrize("subject", [s for s in bench.SUBJECTS if s not in ("instructions", "live")])
 def test_a_subject_measures(subject: str, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [part[:30] for part in wanted()]  # GNU grep takes seconds to compile them all
+    few = tuple(part[:30] for part in wanted())  # GNU grep and Hyperscan take seconds to compile them all
     monkeypatch.setattr(rivals, "wanted", lambda: few)
+    monkeypatch.setattr(bare, "wanted", lambda *_: few)
     sections = bench.SUBJECTS[subject](plan)
     assert sections
     for section in sections:
