@@ -425,3 +425,13 @@ def test_old_files_are_removed(empty: Path) -> None:
     assert len(left) == cache.KEPT + 1
     assert f"tests-{cache.KEPT + 4:08x}" in left
     assert "tests-00000000" not in left
+
+
+def test_what_a_killed_process_left_is_removed(empty: Path) -> None:
+    assert cache.write("tests", "0", b"x")
+    for name, age in ((".tests-torn", 2 * cache.TORN), (".tests-being-written", 1), (".others-torn", 2 * cache.TORN)):
+        (empty / name).write_bytes(b"x")
+        times = (empty / "tests-0").stat().st_mtime - age
+        os.utime(empty / name, (times, times))
+    assert cache.write("tests", "0", b"y")
+    assert sorted(p.name for p in empty.iterdir()) == [".others-torn", ".tests-being-written", "tests-0"]

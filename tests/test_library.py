@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -266,3 +267,21 @@ def test_catalogue_is_added_to_and_overridden(tmp_path: Path) -> None:
 def test_catalogue_alone(tmp_path: Path) -> None:
     write(tmp_path, fingerprint("only-one", "root", "x"))
     assert list(load_catalogue(tmp_path, builtin=False).fingerprints) == ["only-one"]
+
+
+def test_a_classifier_can_be_sent_to_other_processes(tmp_path: Path) -> None:
+    own = load_catalogue(write(tmp_path / "mine", fingerprint("my-own", "root", "zebra fell over")))
+    for before in (Classifier(), Classifier(own, redacted=False, runtime="slurm"), Classifier(load_catalogue(), gated=False)):
+        before.classify("x")
+        after = pickle.loads(pickle.dumps(before))
+        assert after.catalogue.hash == before.catalogue.hash
+        for log in ("ERROR zebra fell over", (SAMPLES / "demo" / "vllm.log").read_bytes()):
+            assert after.classify(log) == before.classify(log)
+
+
+@pytest.mark.parametrize("log", [[5], [None], ["a line", None], [b"a line", 10**12], {"line": 1}.items()])
+def test_what_is_no_text_is_no_log(log: Any) -> None:
+    with pytest.raises(OptionError, match="a log is text or bytes"):
+        Classifier().classify(log)
+    with pytest.raises(OptionError, match="a log is text or bytes"):
+        Classifier().session().feed(log)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from zlib import adler32, crc32
 
 from .version import __version__
@@ -21,6 +21,8 @@ NAME = "vllm-crashsig"
 FORMAT = "4"
 _ON_LINUX = sys.platform == "linux"
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+TORN = 3600
+"""Seconds after which a file that was being written belongs to a process that was killed."""
 KEPT = 8
 """Files of a kind that are kept: of other versions, other folders of fingerprints, other processors."""
 
@@ -113,14 +115,17 @@ def _tidy(directory: str, kind: str) -> None:
     """Removes the oldest files of a kind."""
     try:
         with os.scandir(directory) as entries:
-            found = sorted(_ages(entries, f"{kind}-"), reverse=True)
-        for _, path in found[KEPT:]:
+            files = list(entries)
+        found = sorted(_ages(files, f"{kind}-"), reverse=True)
+        newest = found[0][0] if found else 0.0
+        torn = [(age, path) for age, path in _ages(files, f".{kind}-") if age < newest - TORN]
+        for _, path in found[KEPT:] + torn:
             os.unlink(path)
     except OSError:
         pass
 
 
-def _ages(entries: Iterator[os.DirEntry[str]], prefix: str) -> Iterator[tuple[float, str]]:
+def _ages(entries: Iterable[os.DirEntry[str]], prefix: str) -> Iterator[tuple[float, str]]:
     for entry in entries:
         if entry.name.startswith(prefix) and entry.is_file(follow_symlinks=False):
             yield entry.stat(follow_symlinks=False).st_mtime, entry.path

@@ -25,6 +25,10 @@ class Catalogue:
     """SHA-256 (hex) over the names and bytes of all files it was read from."""
     version: str = CATALOGUE_VERSION
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Whatever the mappings are, and without what was worked out."""
+        return Catalogue, (dict(self.fingerprints), dict(self.areas), dict(self.taxonomy), self.hash, self.version)
+
     def __len__(self) -> int:
         return len(self.fingerprints)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property, lru_cache
-from typing import get_args
+from typing import Any, get_args
 
 from .answer import Reporter
 from .catalogue import Catalogue
@@ -47,10 +47,16 @@ class Classifier:
         runtime: str | None = None,
     ) -> None:
         self.catalogue = catalogue if catalogue is not None else _builtin()
+        self._made_of = (catalogue, gated, redacted, runtime)
         self._gated = gated
         if runtime is not None and runtime not in get_args(Runtime):
             raise OptionError(f"unknown runtime {runtime!r}; choose one of {', '.join(get_args(Runtime))}")
         self._reporter = Reporter(self.catalogue, redacted=redacted, runtime=runtime)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that it can be sent to other processes, such as a cluster's: it is made anew there, of their built-in catalogue if
+        of the built-in one here."""
+        return _classifier, self._made_of
 
     @cached_property
     def _prepared(self) -> tuple[Matcher, Gate | None]:
@@ -63,7 +69,10 @@ class Classifier:
         return Session(self.catalogue, matcher, gate, self._reporter)
 
     def classify(self, log: str | bytes | Iterable[str | bytes], source: str = "<input>") -> Report:
-        """The report for a log given as text, as bytes, or as lines (with or without their newlines)."""
+        """The report for a log given as text, as bytes, or as lines (with or without their newlines).
+
+        Raises OptionError for anything else.
+        """
         session = self.session()
         if isinstance(log, str | bytes | bytearray | memoryview):
             session.take(_bytes(log), source)
@@ -216,7 +225,11 @@ class Session:
 
 
 def _bytes(data: str | bytes | bytearray | memoryview) -> bytes:
-    return data.encode(errors="surrogatepass") if isinstance(data, str) else bytes(data)
+    if isinstance(data, str):
+        return data.encode(errors="surrogatepass")
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise OptionError(f"a log is text or bytes, not {type(data).__name__}: {data!r:.80}")
+    return bytes(data)
 
 
 def _chunks(lines: Iterable[str | bytes]) -> Iterator[bytes]:
@@ -243,6 +256,10 @@ def _essence(update: Update) -> Hashable:
         update.verdict, unknown and unknown.crash_id, cause.id, cause.band, cause.outcome, tuple(cause.explains),
         who.role, who.node, who.rank, who.gpu, who.pid,
     )  # fmt: skip
+
+
+def _classifier(catalogue: Catalogue | None, gated: bool, redacted: bool, runtime: str | None) -> Classifier:
+    return Classifier(catalogue, gated=gated, redacted=redacted, runtime=runtime)
 
 
 @lru_cache(maxsize=1)
