@@ -69,5 +69,14 @@ def _logfmt(match: re.Match[str], peeled: Peeled) -> None:
     peeled.set_level(level)
 
 
-LOGFMT = Prefix("logfmt", lazy(rf"time=\"{_STAMP}\" level=([a-z]{{3,8}}) (?=msg=)", re.ASCII), _logfmt)
-"""``time="2026-11-30T12:00:00.123Z" level=error msg="text" ..``: dockerd, containerd. ``msg=`` stays, with its quotes."""
+LOGFMT = Prefix(
+    "logfmt",
+    lazy(
+        rf"(?:time|ts)=\"?{_STAMP}\"? (?:(?:caller|source)=[^\s\"]{{1,200}} )?level=([A-Za-z]{{3,8}}) "
+        r"(?:(?:caller|source)=[^\s\"]{1,200} )?(?=msg=)",
+        re.ASCII,
+    ),
+    _logfmt,
+)
+"""``time="2026-11-30T12:00:00.123Z" level=error msg="text" ..``: dockerd, containerd (logrus' text_formatter.go); without quotes,
+and with a ``source``: Go's log/slog (text_handler.go); with ``ts`` and ``caller``: go-kit/log. ``msg=`` stays."""
