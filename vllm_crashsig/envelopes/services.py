@@ -78,5 +78,5 @@ LOGFMT = Prefix(
     ),
     _logfmt,
 )
-"""``time="2026-11-30T12:00:00.123Z" level=error msg="text" ..``: dockerd, containerd (logrus' text_formatter.go); without quotes,
-and with a ``source``: Go's log/slog (text_handler.go); with ``ts`` and ``caller``: go-kit/log. ``msg=`` stays."""
+"""``time="2026-11-30T12:00:00.123Z" level=error msg="text" ..``: dockerd, containerd (logrus' text_formatter.go); without
+quotes, and with a ``source``: Go's log/slog (text_handler.go); with ``ts`` and ``caller``: go-kit/log. ``msg=`` stays."""
