@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("VLLM_CRASHSIG_CACHE", str(Path(config.rootpath) / ".pytest_cache" / "vllm-crashsig"))
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         os.environ.pop(name, None)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background job, whose children would ignore it as well
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
