@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from ..errors import CrashsigError, InputError, Location, OptionError
 from ..sources.base import Tally
-from ..sources.paths import input_error
+from ..sources.paths import input_error, matching
 from ..sources.remote import is_remote, remote_paths
 
 CaseKind = Literal["file", "folder", "path"]
@@ -98,7 +98,7 @@ class _Search:
             try:
                 status = Path(path).stat()
             except FileNotFoundError as error:
-                matches = _matches(path)
+                matches = matching(path)
                 if not matches:
                     raise input_error(path, error) from error
                 for match in matches:
@@ -201,18 +201,6 @@ def _identities(paths: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[int, 
         except (OSError, ValueError):
             continue
         yield status.st_dev, status.st_ino
-
-
-def _matches(pattern: str) -> list[str]:
-    """What a pattern matches that no shell has expanded; with ``**``, files only."""
-    from glob import glob, has_magic
-
-    if not has_magic(pattern):
-        return []
-    matches = sorted(glob(pattern, recursive=True))  # noqa: PTH207 - pathlib's takes no absolute patterns
-    if not matches:
-        raise InputError("no file matches this pattern; check it", Location(pattern))
-    return [m for m in matches if not Path(m).is_dir()] or matches if "**" in pattern else matches
 
 
 def _remote(address: str, kind: CaseKind) -> Iterator[Case]:

@@ -82,7 +82,7 @@ def _roots(path: str) -> Iterator[_Root]:
             with open(path, "rb"):
                 pass
     except OSError as error:
-        matches = _matches(path)
+        matches = matching(path)
         if not matches:
             raise input_error(path, error) from error
         for match in matches:
@@ -93,8 +93,11 @@ def _roots(path: str) -> Iterator[_Root]:
     yield partial(_open_folder if stat.S_ISDIR(status.st_mode) else _open_file, path)
 
 
-def _matches(pattern: str) -> list[str]:
-    """What a pattern matches that no shell has expanded (quoted, from a configuration, on Windows)."""
+def matching(pattern: str) -> list[str]:
+    """What a pattern matches that no shell has expanded (quoted, from a configuration, on Windows); none if it is no pattern.
+
+    With ``**``, files only. Raises InputError when nothing matches.
+    """
     from glob import glob, has_magic
 
     if not has_magic(pattern):
