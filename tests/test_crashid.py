@@ -606,6 +606,14 @@ def test_words_of_failures_are_no_failure(log: str) -> None:
     assert report(log).verdict == "healthy"
 
 
+@pytest.mark.parametrize("gone", ["starlette.requests.ClientDisconnect", "starlette.websockets.WebSocketDisconnect: (1006, '')"])
+def test_a_client_that_goes_away_is_no_failure_of_the_server(gone: str) -> None:
+    trace = 'Traceback (most recent call last):\n  File "/srv/app/main.py", line 9, in handle\n    await read()\n'
+    assert ids(f"ERROR:    Exception in ASGI application\n{trace}{gone}\n") == []
+    handler = f"{trace}{gone}\n\nDuring handling of the above exception, another exception occurred:\n\n{trace}"
+    assert len(ids(f"{handler}ValueError: the queue is full\n")) == 1
+
+
 def test_what_the_kernel_and_the_server_got_over_is_no_failure() -> None:
     kernel = recorded()["kernel-6.1.0-57", "kvdrv soft"]
     ends = {
