@@ -606,7 +606,9 @@ def test_words_of_failures_are_no_failure(log: str) -> None:
     assert report(log).verdict == "healthy"
 
 
-@pytest.mark.parametrize("gone", ["starlette.requests.ClientDisconnect", "starlette.websockets.WebSocketDisconnect: (1006, '')"])
+@pytest.mark.parametrize(
+    "gone", ["starlette.requests.ClientDisconnect", "starlette.websockets.WebSocketDisconnect: (1006, '')"]
+)
 def test_a_client_that_goes_away_is_no_failure_of_the_server(gone: str) -> None:
     trace = 'Traceback (most recent call last):\n  File "/srv/app/main.py", line 9, in handle\n    await read()\n'
     assert ids(f"ERROR:    Exception in ASGI application\n{trace}{gone}\n") == []
