@@ -606,6 +606,44 @@ def test_words_of_failures_are_no_failure(log: str) -> None:
     assert report(log).verdict == "healthy"
 
 
+@pytest.mark.parametrize(
+    "gone", ["starlette.requests.ClientDisconnect", "starlette.websockets.WebSocketDisconnect: (1006, '')"]
+)
+def test_a_client_that_goes_away_is_no_failure_of_the_server(gone: str) -> None:
+    trace = 'Traceback (most recent call last):\n  File "/srv/app/main.py", line 9, in handle\n    await read()\n'
+    assert ids(f"ERROR:    Exception in ASGI application\n{trace}{gone}\n") == []
+    handler = f"{trace}{gone}\n\nDuring handling of the above exception, another exception occurred:\n\n{trace}"
+    assert len(ids(f"{handler}ValueError: the queue is full\n")) == 1
+
+
+UP = (
+    "INFO 03-02 14:20:11 [api_server.py:1839] vLLM API server version 0.12.0\n"
+    "INFO:     Started server process [1]\nINFO:     Application startup complete.\n"
+)
+IN_A_REQUEST = (
+    "ERROR:    Exception in ASGI application\nTraceback (most recent call last):\n"
+    '  File "/srv/PIL/ImageFile.py", line 297, in load\n    raise OSError(msg)\nOSError: image file is truncated\n'
+)
+
+
+def test_what_ended_one_request_is_no_failure_while_the_server_works() -> None:
+    knowing = Classifier()
+    assert knowing.classify(UP + IN_A_REQUEST).verdict == "healthy"
+    unsaid = IN_A_REQUEST.partition("\n")[2]  # nobody says that a request ended
+    assert knowing.classify(UP + unsaid).verdict == "unclassified"
+    assert knowing.classify(IN_A_REQUEST).verdict == "unclassified"  # nor is it to be seen whether the server was up
+    dead = (
+        "ERROR 03-02 14:22:11 [async_llm.py:480] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n"
+    )
+    assert len(knowing.classify(UP + IN_A_REQUEST + dead).unclassified) == 1
+
+
+def test_a_thread_that_reports_usage_matters_to_nobody() -> None:
+    trace = 'Traceback (most recent call last):\n  File "/srv/vllm/usage_lib.py", line 240, in _send\n    post()\nOddError: x\n'
+    assert report(f"{UP}Exception in thread Thread-5 (_report_usage_worker):\n{trace}").verdict == "healthy"
+    assert report(f"{UP}Exception in thread Thread-5 (output_loop):\n{trace}").verdict == "unclassified"
+
+
 def test_what_the_kernel_and_the_server_got_over_is_no_failure() -> None:
     kernel = recorded()["kernel-6.1.0-57", "kvdrv soft"]
     ends = {

@@ -338,7 +338,9 @@ def _is_of_the_kernel(failure: Failure) -> bool:
 
 def _is_of_a_request(failure: Failure) -> bool:
     """Whether the API server caught it and logged it: while it serves, that ends a request and not the server."""
-    return all(x.level is not None and (x.scope.component or "").startswith("APIServer") for x in failure.lines)
+    return failure.of_requests or all(
+        x.level is not None and (x.scope.component or "").startswith("APIServer") for x in failure.lines
+    )
 
 
 def _is_vague(hypothesis: Hypothesis) -> bool:

@@ -20,7 +20,7 @@ NEAR = 4
 """Lines within which the parts of one short report follow each other."""
 
 _WHOSE = {
-    **dict.fromkeys(("traceback", "exception", "closing", "chain", "ignored", "remote", "at"), ("_python",)),
+    **dict.fromkeys(("traceback", "exception", "closing", "chain", "ignored", "request", "remote", "at"), ("_python",)),
     **dict.fromkeys((*REPORTS, "what", "stack", "native"), ("_native",)),
     **dict.fromkeys(("kernel", "kernel_frame"), ("_kernel",)),
     **dict.fromkeys(("panic", "go_panic", "goroutine", "go_frame"), ("_panic",)),
@@ -44,6 +44,8 @@ class _Process:
     panic: Panic | None = None
     ignored: int = -NEAR - 1
     """Order of the last line that said that the next traceback does not matter."""
+    request: int = -NEAR - 1
+    """Order of the last line that said that the next traceback ended one request."""
 
     def told(self) -> Iterator[Told]:
         """All failures, as far as they were told."""
@@ -122,6 +124,8 @@ class FailureCollector:
         trace = process.python
         if "ignored" in shown:
             process.ignored = line.order
+        if "request" in shown:
+            process.request = line.order
         if (match := shown.get("frame")) is not None:
             if match.group("dumped") is None and (trace is None or not trace.frame(line, match)):
                 self._new(process, line).frame(line, match)
@@ -159,7 +163,9 @@ class FailureCollector:
     def _new(self, process: _Process, line: LogLine) -> PythonTrace:
         if process.python is not None:
             self._settle(process.python.told())
-        process.python = PythonTrace(ignored=line.order - process.ignored <= NEAR)
+        process.python = PythonTrace(
+            ignored=line.order - process.ignored <= NEAR, of_request=line.order - process.request <= NEAR
+        )
         return process.python
 
     def _standalone(self, process: _Process, line: LogLine, match: Match[str], claimants: frozenset[str]) -> str | None:

@@ -27,12 +27,14 @@ class PythonTrace:
     """What hangs together in one scope: one chain of exceptions, one group, or tracebacks that are printed at the same time.
 
     ignored: whether it was announced as something that does not matter.
+    of_request: whether it was announced as what ended one request.
     """
 
-    def __init__(self, *, ignored: bool = False) -> None:
+    def __init__(self, *, ignored: bool = False, of_request: bool = False) -> None:
         self.last = 0
         """Order of the last line that was taken."""
         self._ignored = ignored
+        self._of_request = of_request
         self._open: list[Traceback] = []
         self._begun = 0
         self._chains: list[list[Raised]] = []
@@ -147,8 +149,10 @@ class PythonTrace:
 
     def told(self) -> list[Told]:
         """The failures, as far as they were told."""
-        if self._ignored:
-            return []
+        found = [] if self._ignored else self._found()
+        return [replace(told, of_request=True) for told in found] if self._of_request else found
+
+    def _found(self) -> list[Told]:
         if self._in_group:
             group = tell_group(self._chains, self._around)
             return [group] if group is not None else []

@@ -36,8 +36,9 @@ MARKERS: Mapping[str, str] = {
     ),
     "ignored": (
         r"^(?:Exception ignored (?:in|on|while)\b|--- Logging error ---|Error in atexit\._run_exitfuncs:|Call stack:\s*$"
-        r"|Stack \(most recent call last\):)"
+        r"|Stack \(most recent call last\):|Exception in thread Thread-\d+ \(_report_(?:contin\w{1,4}ous_)?usage)"
     ),
+    "request": r"^Exception in ASGI application\s*$",
     "remote": r"ray::[^\s()]+\(\) \(pid=\d+",
     "stack": (
         r"(?:^(?P<current>Current thread 0x|Stack )[^(]*|^Thread 0x[^(]*"

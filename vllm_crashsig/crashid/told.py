@@ -45,6 +45,8 @@ class Told:
     """Fingerprints with a hit on ``line``."""
     chained: frozenset[str] = frozenset()
     """Fingerprints with a hit on what else hangs together with it."""
+    of_request: bool = False
+    """Whether the server that caught it says that it ended one request."""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,8 @@ class Failure:
     """All that hangs together, the first cause first; empty where there is only one."""
     first_line: LogLine | None = None
     last_line: LogLine | None = None
+    of_requests: bool = True
+    """Whether it was told only of requests, each time."""
 
     @property
     def first(self) -> LogLine:
@@ -86,6 +90,7 @@ class Failure:
         self.count += told.line.count
         self.claimants |= told.claimants
         self.chained |= told.chained
+        self.of_requests = self.of_requests and told.of_request
 
 
 def name_of(kind: str) -> str:
