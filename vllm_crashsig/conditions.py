@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+
 from .catalogue import Catalogue, resolve_ref
-from .correlate import Segment, hits_in, lines_between, seconds_between
+from .correlate import Segment, Track, lines_between, seconds_between
 from .model import Hit
 from .schema import Condition, Fingerprint, Unless, Within
 
@@ -14,20 +16,32 @@ class Conditions:
     def __init__(self, catalogue: Catalogue, segments: list[Segment]) -> None:
         self._catalogue = catalogue
         self._segments = segments
-        self._seen = {fingerprint for segment in segments for fingerprint, _ in segment.tracks}
+        self._tracks: dict[str, list[tuple[str, Track]]] = {}
+        for segment in segments:
+            for (fingerprint, indicator), track in segment.tracks.items():
+                self._tracks.setdefault(fingerprint, []).append((indicator, track))
 
     def decisive(self, fingerprint: Fingerprint) -> list[Hit]:
         """Kept decisive hits of a fingerprint, in order of segment and line."""
-        return list(hits_in(self._segments, fingerprint.id, None, _decisive(fingerprint)))
+        return self.hits(fingerprint.id, _decisive(fingerprint))
+
+    def hits(self, fingerprint: str, indicators: Set[str]) -> list[Hit]:
+        """Kept hits of these indicators of a fingerprint, likewise."""
+        return [hit for name, track in self.tracks(fingerprint) if name in indicators for hit in track.hits]
+
+    def tracks(self, fingerprint: str) -> Sequence[tuple[str, Track]]:
+        """What there is of a fingerprint, by indicator, in order of segment."""
+        return self._tracks.get(fingerprint, ())
 
     def refer(self, ref: str, owner: Fingerprint) -> list[Hit]:
         """Hits that a reference means. A fingerprint that is not a failure counts with all its indicators."""
         fingerprint_id, indicator = resolve_ref(ref, owner.id, owner.indicators)
-        if fingerprint_id not in self._seen:  # most are not: their fingerprints need not be made
+        if not self.tracks(fingerprint_id):  # of most there is nothing: their fingerprints need not be made
             return []
+        if indicator:
+            return self.hits(fingerprint_id, {indicator})
         fingerprint = self._catalogue[fingerprint_id]
-        names = _decisive(fingerprint) if fingerprint.is_failure else frozenset(fingerprint.indicators)
-        return list(hits_in(self._segments, fingerprint_id, indicator, names))
+        return self.hits(fingerprint_id, _decisive(fingerprint) if fingerprint.is_failure else fingerprint.indicators.keys())
 
     def met(self, condition: Condition, owner: Fingerprint) -> bool:
         """Whether the condition holds somewhere in the incident."""
@@ -65,16 +79,11 @@ class Conditions:
 
     def _count(self, ref: str, owner: Fingerprint) -> int:
         fingerprint_id, indicator = resolve_ref(ref, owner.id, owner.indicators)
-        if fingerprint_id not in self._seen:
-            return 0
-        fingerprint = self._catalogue[fingerprint_id]
-        names = _decisive(fingerprint) if fingerprint.is_failure else None
-        return sum(
-            track.count
-            for segment in self._segments
-            for (fid, name), track in segment.tracks.items()
-            if fid == fingerprint_id and (name == indicator if indicator else names is None or name in names)
-        )
+        tracks = self.tracks(fingerprint_id)
+        names: Set[str] | None = {indicator} if indicator else None
+        if tracks and names is None and (fingerprint := self._catalogue[fingerprint_id]).is_failure:
+            names = _decisive(fingerprint)
+        return sum(track.count for name, track in tracks if names is None or name in names)
 
     def _ordered(self, lists: list[list[Hit]], condition: Condition) -> bool:
         def follow(at: Hit, rest: list[list[Hit]]) -> bool:

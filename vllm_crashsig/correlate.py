@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 
 from .catalogue import Catalogue
 from .crashid import FailureCollector
@@ -345,11 +344,3 @@ def seconds_apart(a: tuple[float | None, str | None], b: tuple[float | None, str
     if left is None or right is None or "boot" in (left_clock, right_clock):
         return None
     return right - left if "no-year" not in (left_clock, right_clock) or left_clock == right_clock else None
-
-
-def hits_in(segments: list[Segment], fingerprint: str, indicator: str | None, decisive: frozenset[str]) -> Iterator[Hit]:
-    """Kept hits of an indicator, or of all decisive indicators of a fingerprint."""
-    for segment in segments:
-        for (owner, name), track in segment.tracks.items():
-            if owner == fingerprint and (name == indicator if indicator else name in decisive):
-                yield from track.hits

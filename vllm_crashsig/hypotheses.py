@@ -70,12 +70,16 @@ class Trail:
     """Notes on every decision, in order."""
 
     def __init__(self) -> None:
-        self.notes: list[TrailNote] = []
+        self._notes: dict[tuple[str, str, str], TrailNote] = {}
+
+    @property
+    def notes(self) -> list[TrailNote]:
+        return list(self._notes.values())
 
     def add(self, fingerprint: str, action: str, detail: str) -> None:
-        note = TrailNote(fingerprint=fingerprint, action=action, detail=detail)  # type: ignore[arg-type]
-        if note not in self.notes:
-            self.notes.append(note)
+        """Adds a note, unless it is there already."""
+        if (key := (fingerprint, action, detail)) not in self._notes:
+            self._notes[key] = TrailNote(fingerprint=fingerprint, action=action, detail=detail)  # type: ignore[arg-type]
 
 
 def gather(incident: Incident, catalogue: Catalogue, trail: Trail) -> tuple[list[Hypothesis], frozenset[str]]:
@@ -112,8 +116,9 @@ def _hypothesis(
     for hit in [h for h in hits if any(_same_event(h, v) for v in vetoed)]:
         hits.remove(hit)
         trail.add(fingerprint.id, "vetoed", f"{hit.line.source}:{hit.line.number} {hit.indicator}: the same event as above")
-    if not hits and not (fingerprint.when and _supporting(fingerprint, incident)):
-        if _supporting(fingerprint, incident):
+    supporting = conditions.hits(fingerprint.id, _weighing("supporting", fingerprint))
+    if not hits and not (fingerprint.when and supporting):
+        if supporting:
             trail.add(fingerprint.id, "unmet", "only supporting lines; no decisive one")
         return None
     if fingerprint.when is not None and not conditions.met(fingerprint.when, fingerprint):
@@ -123,13 +128,9 @@ def _hypothesis(
         return None
     became = outcome(hits, incident, event=fingerprint.stands_after_stop)
     hits.sort(key=lambda h: (h.line.source != incident.primary.source, h.line.order))
-    count = sum(
-        track.count
-        for segment in incident.segments
-        for (fid, name), track in segment.tracks.items()
-        if fid == fingerprint.id and fingerprint.indicators[name].weight == "decisive"
-    )
-    return Hypothesis(fingerprint, hits, _supporting(fingerprint, incident), count, became)
+    decisive = _weighing("decisive", fingerprint)
+    count = sum(track.count for name, track in conditions.tracks(fingerprint.id) if name in decisive)
+    return Hypothesis(fingerprint, hits, supporting, count, became)
 
 
 def _same_event(hit: Hit, vetoed: Hit) -> bool:
@@ -142,14 +143,9 @@ def _same_event(hit: Hit, vetoed: Hit) -> bool:
     return hit.indicator == vetoed.indicator and mask(hit.matched) == mask(vetoed.matched)
 
 
-def _supporting(fingerprint: Fingerprint, incident: Incident) -> list[Hit]:
-    return [
-        hit
-        for segment in incident.segments
-        for (fid, name), track in segment.tracks.items()
-        if fid == fingerprint.id and fingerprint.indicators[name].weight == "supporting"
-        for hit in track.hits
-    ]
+def _weighing(weight: str, fingerprint: Fingerprint) -> Set[str]:
+    """Its indicators of a weight."""
+    return {name for name, indicator in fingerprint.indicators.items() if indicator.weight == weight}
 
 
 def _veto(hit: Hit, fingerprint: Fingerprint, incident: Incident, conditions: Conditions) -> str | None:

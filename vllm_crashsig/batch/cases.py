@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from ..errors import CrashsigError, InputError, Location, OptionError
+from ..errors import CrashsigError, InputError, OptionError
 from ..sources.base import Tally
 from ..sources.paths import input_error, matching
 from ..sources.remote import is_remote, remote_paths
