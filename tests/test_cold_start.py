@@ -418,20 +418,30 @@ def test_nothing_of_a_log_is_kept(tmp_path: Path, form: str) -> None:
 
 def test_old_files_are_removed(empty: Path) -> None:
     for number in range(cache.KEPT + 5):
-        assert cache.write("tests", f"{number:08x}", b"x")
-        os.utime(empty / f"tests-{number:08x}", (number, number))
-    assert cache.write("others", "0", b"x")
+        assert cache.write("tests", f"{number:016x}", b"x")
+        os.utime(empty / f"tests-{number:016x}", (number, number))
+    assert cache.write("others", f"{0:016x}", b"x")
     left = sorted(p.name for p in empty.iterdir())
     assert len(left) == cache.KEPT + 1
-    assert f"tests-{cache.KEPT + 4:08x}" in left
-    assert "tests-00000000" not in left
+    assert f"tests-{cache.KEPT + 4:016x}" in left
+    assert f"tests-{0:016x}" not in left
+
+
+def test_what_is_not_of_the_cache_is_not_removed(empty: Path) -> None:
+    empty.mkdir()
+    others = [f"tests-of-books-{n}.pdf" for n in range(cache.KEPT + 5)] + [f".tests-mine-{n}" for n in range(3)]
+    for name in others:
+        (empty / name).write_text("mine", encoding="utf-8")
+        os.utime(empty / name, (1, 1))
+    assert cache.write("tests", f"{0:016x}", b"x")
+    assert sorted(p.name for p in empty.iterdir()) == sorted([*others, f"tests-{0:016x}"])
 
 
 def test_what_a_killed_process_left_is_removed(empty: Path) -> None:
-    assert cache.write("tests", "0", b"x")
-    for name, age in ((".tests-torn", 2 * cache.TORN), (".tests-being-written", 1), (".others-torn", 2 * cache.TORN)):
+    assert cache.write("tests", f"{0:016x}", b"x")
+    for name, age in ((".tests-torn_123", 2 * cache.TORN), (".tests-now_1234", 1), (".others-torn_123", 2 * cache.TORN)):
         (empty / name).write_bytes(b"x")
-        times = (empty / "tests-0").stat().st_mtime - age
+        times = (empty / f"tests-{0:016x}").stat().st_mtime - age
         os.utime(empty / name, (times, times))
-    assert cache.write("tests", "0", b"y")
-    assert sorted(p.name for p in empty.iterdir()) == [".others-torn", ".tests-being-written", "tests-0"]
+    assert cache.write("tests", f"{0:016x}", b"y")
+    assert sorted(p.name for p in empty.iterdir()) == [".others-torn_123", ".tests-now_1234", f"tests-{0:016x}"]

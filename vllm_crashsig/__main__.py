@@ -1,5 +1,16 @@
-"""``python -m vllm_crashsig``."""
+"""``vllm-crashsig``, and ``python -m vllm_crashsig``."""
 
-from .cli import entry
+from __future__ import annotations
 
-entry()
+
+def entry() -> None:
+    """The command. Whoever interrupts it while it is still loading gets no traceback either."""
+    try:
+        from .cli import entry as command
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None  # 128 and the signal's number, as shells have it and `cli.EXIT_INTERRUPTED`
+    command()
+
+
+if __name__ == "__main__":
+    entry()

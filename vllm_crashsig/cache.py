@@ -21,6 +21,9 @@ NAME = "vllm-crashsig"
 FORMAT = "4"
 _ON_LINUX = sys.platform == "linux"
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+KEY, RANDOM = 16, 8
+"""Letters that tell files of a kind apart, and those that are being written."""
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 TORN = 3600
 """Seconds after which a file that was being written belongs to a process that was killed."""
 KEPT = 8
@@ -116,16 +119,23 @@ def _tidy(directory: str, kind: str) -> None:
     try:
         with os.scandir(directory) as entries:
             files = list(entries)
-        found = sorted(_ages(files, f"{kind}-"), reverse=True)
+        found = sorted(_ages(files, f"{kind}-", KEY), reverse=True)
         newest = found[0][0] if found else 0.0
-        torn = [(age, path) for age, path in _ages(files, f".{kind}-") if age < newest - TORN]
-        for _, path in found[KEPT:] + torn:
-            os.unlink(path)
+        torn = [(age, path) for age, path in _ages(files, f".{kind}-", RANDOM) if age < newest - TORN]
     except OSError:
-        pass
+        return
+    for _, path in found[KEPT:] + torn:
+        try:
+            os.unlink(path)
+        except OSError:  # somebody else's, in a folder that is shared
+            continue
 
 
-def _ages(entries: Iterable[os.DirEntry[str]], prefix: str) -> Iterator[tuple[float, str]]:
+def _ages(entries: Iterable[os.DirEntry[str]], prefix: str, rest: int) -> Iterator[tuple[float, str]]:
+    """Files whose names are this prefix and as many letters and digits as `key_of` or `tempfile` give: the folder may be one
+    that holds other things."""
     for entry in entries:
-        if entry.name.startswith(prefix) and entry.is_file(follow_symlinks=False):
+        name = entry.name[len(prefix) :]
+        ours = entry.name.startswith(prefix) and len(name) == rest and _LETTERS.issuperset(name)
+        if ours and entry.is_file(follow_symlinks=False):
             yield entry.stat(follow_symlinks=False).st_mtime, entry.path

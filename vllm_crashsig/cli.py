@@ -198,13 +198,18 @@ for verb in (watch, explain, catalogue):
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The entry point: runs the command and returns its exit status. Never lets a traceback reach the user."""
+    stdout = sys.stdout
     try:
         main.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
     except SystemExit as stop:
+        if sys.stdout is not stdout:  # click puts another one in its place when its reader went away
+            return 0
         return stop.code if isinstance(stop.code, int) else 1
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except click.ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; older versions of click have no such error
+            return _fail(error.format_message(), prefix="")
         command = getattr(getattr(error, "ctx", None), "command_path", "vllm-crashsig")
         return _fail(f"{error.format_message()} (help: {command} --help)")
     except CatalogueErrors as error:
@@ -222,11 +227,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _fail(*lines: str) -> int:
+def _fail(*lines: str, prefix: str = "vllm-crashsig: ") -> int:
     """Tells what is wrong, if anybody can hear it. Returns the exit status."""
     try:
         for line in lines:
-            click.echo(f"vllm-crashsig: {line}", err=True)
+            click.echo(f"{prefix}{line}", err=True)
     except OSError:
         hush(sys.stderr)
     return EXIT_ERROR

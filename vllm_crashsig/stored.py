@@ -146,10 +146,10 @@ class Lazy(Mapping[str, T]):
 def find(directories: Sequence[str], digest: str | None = None) -> Stored | None:
     """What is stored of these directories as their files are now. digest: of their content, if somebody has read them."""
     if digest is None:
-        told = (cache.read("known", _key(directories)) or b"").decode(errors="surrogatepass").partition("\n")
-        if told[2] != _signature(directories):
+        known, _, signature = (cache.read("known", _key(directories)) or b"").partition(b"\n")
+        if signature != _signature(directories).encode(errors="surrogatepass"):
             return None
-        digest = told[0]
+        digest = known.decode(errors="replace")
     data = cache.read("catalogue", cache.key_of(digest, makers()))
     if data is None:
         return None
@@ -188,15 +188,15 @@ def makers() -> str:
 def _files(place: str, endings: tuple[str, ...]) -> Iterator[str]:
     """Files with these endings in a folder and below, or one file: path, size, time of change, time of its entry's change."""
     try:
-        if place.endswith(endings):
+        if place.endswith(endings) and not os.path.isdir(place):
             yield _told(place, os.stat(place))
             return
         with os.scandir(place) as entries:
             for entry in entries:
-                if entry.name.endswith(endings):
-                    yield _told(entry.path, entry.stat())
-                elif entry.is_dir(follow_symlinks=False):
+                if entry.is_dir(follow_symlinks=False):
                     yield from _files(entry.path, endings)
+                elif entry.name.endswith(endings):
+                    yield _told(entry.path, entry.stat())
     except OSError as error:
         yield f"{place} {error.errno} 0 0"
 
