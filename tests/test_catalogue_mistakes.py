@@ -165,6 +165,17 @@ def test_duplicate_id(tmp_path: Path) -> None:
     assert (location.file, location.line, location.key) == (str(tmp_path / "b" / "twice.yaml"), 3, "id")
 
 
+def test_files_behind_links_are_read_once(tmp_path: Path) -> None:
+    """As Kubernetes mounts a ConfigMap: each file a link through a folder that is a link to the one that holds them."""
+    home = tmp_path / "mine"
+    write(home / "..2026_11_30", fingerprint("my-own", "root", "zebra fell over"))
+    held = next((home / "..2026_11_30").rglob("my-own.yaml"))
+    (home / "..data").symlink_to("..2026_11_30")
+    (home / "my-own.yaml").symlink_to(Path("..data", held.relative_to(home / "..2026_11_30")))
+    catalogue = load_catalogue(home, builtin=False)
+    assert list(catalogue.fingerprints) == ["my-own"]
+
+
 def test_circle_through_others(tmp_path: Path) -> None:
     write(
         tmp_path,

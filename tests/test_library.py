@@ -285,3 +285,31 @@ def test_what_is_no_text_is_no_log(log: Any) -> None:
         Classifier().classify(log)
     with pytest.raises(OptionError, match="a log is text or bytes"):
         Classifier().session().feed(log)
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [(5, "not int"), (None, "not NoneType"), ({"a": "b"}, "not dict"), (Path("x.log"), "give it to classify_paths")],
+)
+def test_what_is_no_log_is_refused_by_name(log: Any, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        classify(log)
+
+
+@pytest.mark.parametrize("paths", [[None], [5], ["x", None]])
+def test_what_is_no_path_is_refused_by_name(paths: Any) -> None:
+    with pytest.raises(OptionError, match="a path is text or a path object"):
+        classify_paths(paths)
+
+
+def test_paths_of_bytes() -> None:
+    path = SAMPLES / "demo" / "vllm.log"
+    assert classify_paths(str(path).encode()) == classify_paths(path)
+
+
+class _Own(Classifier):
+    pass
+
+
+def test_a_subclass_stays_one_when_it_is_sent() -> None:
+    assert type(pickle.loads(pickle.dumps(_Own()))) is _Own

@@ -11,6 +11,8 @@ from .intake import take_all
 from .report import Report
 from .sources import Source, open_paths
 
+PathName = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
 
 @lru_cache(maxsize=1)
 def default_classifier() -> Classifier:
@@ -28,7 +30,7 @@ def classify(log: str | bytes | Iterable[str | bytes]) -> Report:
 
 
 def classify_paths(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: PathName | Iterable[PathName],
     classifier: Classifier | None = None,
     *,
     exit_status: int | None = None,
@@ -39,8 +41,8 @@ def classify_paths(
     looked into (see `open_paths`). exit_status: how the server's process or container ended, if that is known (137, -9, 1).
     Raises InputError when a path is missing, may not be read or holds nothing to read.
     """
-    if isinstance(paths, str | os.PathLike):
-        paths = [paths]
+    if isinstance(paths, str | bytes | os.PathLike):
+        paths = [os.fsdecode(paths)]
     return classify_sources(open_paths(paths), classifier, exit_status=exit_status)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, get_args
 
@@ -56,7 +57,7 @@ class Classifier:
     def __reduce__(self) -> tuple[Any, ...]:
         """So that it can be sent to other processes, such as a cluster's: it is made anew there, of their built-in catalogue if
         of the built-in one here."""
-        return _classifier, self._made_of
+        return _made, (type(self), *self._made_of)
 
     @cached_property
     def _prepared(self) -> tuple[Matcher, Gate | None]:
@@ -76,6 +77,10 @@ class Classifier:
         session = self.session()
         if isinstance(log, str | bytes | bytearray | memoryview):
             session.take(_bytes(log), source)
+        elif isinstance(log, os.PathLike):
+            raise OptionError(f"{os.fsdecode(log)} is a path; give it to classify_paths")
+        elif isinstance(log, Mapping) or not isinstance(log, Iterable):
+            raise OptionError(f"a log is text, bytes or lines of these, not {type(log).__name__}")
         else:
             for chunk in _chunks(log):
                 session.take(chunk, source)
@@ -258,8 +263,8 @@ def _essence(update: Update) -> Hashable:
     )  # fmt: skip
 
 
-def _classifier(catalogue: Catalogue | None, gated: bool, redacted: bool, runtime: str | None) -> Classifier:
-    return Classifier(catalogue, gated=gated, redacted=redacted, runtime=runtime)
+def _made(kind: type[Classifier], catalogue: Catalogue | None, gated: bool, redacted: bool, runtime: str | None) -> Classifier:
+    return kind(catalogue, gated=gated, redacted=redacted, runtime=runtime)
 
 
 @lru_cache(maxsize=1)

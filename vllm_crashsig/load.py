@@ -32,11 +32,20 @@ def catalogue_files(directories: Iterable[Path]) -> list[tuple[Path, list[Path]]
     for directory in directories:
         if not directory.is_dir():
             raise CatalogueError("no such directory; give a folder that holds <area>/<id>.yaml files", Location(str(directory)))
-        files = sorted(p for p in directory.rglob("*.y*ml") if p.suffix in (".yaml", ".yml") and p.is_file())
+        files = sorted(
+            p
+            for p in directory.rglob("*.y*ml")
+            if p.suffix in (".yaml", ".yml") and p.is_file() and not _is_hidden(p.relative_to(directory))
+        )
         if not any(p.name != TAXONOMY_FILE for p in files):
             raise CatalogueError("holds no fingerprint; expected <area>/<id>.yaml files", Location(str(directory)))
         found.append((directory, files))
     return found
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether a name in it begins with a dot: an editor's own files, or those behind the links of a mounted ConfigMap."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def read_files(files: Iterable[tuple[Path, list[Path]]]) -> tuple[list[tuple[int, Path, Path, bytes]], str]:

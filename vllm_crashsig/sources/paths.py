@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, Location
+from ..errors import InputError, Location, OptionError
 from .base import CHUNK, Budget, Limits, Source, Stream, Tally, clean_name
 from .opening import open_stream
 
@@ -39,16 +39,22 @@ _Root = Callable[[Budget, _Seen], Iterator[Source]]
 """How the logs are opened of one thing that was named."""
 
 
-def open_paths(paths: Iterable[str | os.PathLike[str]], limits: Limits | None = None) -> Iterator[Source]:
+def open_paths(
+    paths: Iterable[str | bytes | os.PathLike[str] | os.PathLike[bytes]], limits: Limits | None = None
+) -> Iterator[Source]:
     """The logs that these paths hold, in a stable order; each must be read before the next one is asked for.
 
     A path may be ``-`` (standard input), a file, a folder (every text file in it), a pattern such as ``logs/*.log``, or an
     address (``s3://...``, with the extra ``remote``). Files may be compressed or archives, found out by their content; a log
     in an archive is called ``bundle.tar.zst!worker1/vllm.log``. No file is read twice, whatever links there are.
 
-    Raises InputError at once when a path is missing or may not be read, and while iterating when it holds nothing readable.
+    Raises OptionError for what is no path, InputError at once when a path is missing or may not be read, and while iterating
+    when it holds nothing readable.
     """
-    names = dict.fromkeys(os.fsdecode(path) for path in paths)
+    try:
+        names = dict.fromkeys(os.fsdecode(path) for path in paths)
+    except TypeError as error:
+        raise OptionError(f"a path is text or a path object: {error}") from error
     roots = [root for name in names for root in _roots(name)]
     return _open_roots(roots, Budget(limits or Limits()))
 
