@@ -9,9 +9,7 @@ from functools import lru_cache
 from .engine import Classifier
 from .intake import take_all
 from .report import Report
-from .sources import Source, open_paths
-
-PathName = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+from .sources import PathName, Source, open_paths
 
 
 @lru_cache(maxsize=1)

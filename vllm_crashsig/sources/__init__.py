@@ -1,6 +1,6 @@
 """Paths, folders, archives and addresses -> named streams of bytes, with compression undone and memory bounded."""
 
 from .base import Limits, Source
-from .paths import open_paths, open_stdin
+from .paths import PathName, open_paths, open_stdin
 
-__all__ = ["Limits", "Source", "open_paths", "open_stdin"]
+__all__ = ["Limits", "PathName", "Source", "open_paths", "open_stdin"]

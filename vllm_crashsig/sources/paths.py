@@ -16,6 +16,7 @@ from .opening import open_stream
 if TYPE_CHECKING:
     from .remote import RemoteChunks
 
+PathName = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 STDIN = "<stdin>"
 
 
@@ -39,9 +40,7 @@ _Root = Callable[[Budget, _Seen], Iterator[Source]]
 """How the logs are opened of one thing that was named."""
 
 
-def open_paths(
-    paths: Iterable[str | bytes | os.PathLike[str] | os.PathLike[bytes]], limits: Limits | None = None
-) -> Iterator[Source]:
+def open_paths(paths: Iterable[PathName], limits: Limits | None = None) -> Iterator[Source]:
     """The logs that these paths hold, in a stable order; each must be read before the next one is asked for.
 
     A path may be ``-`` (standard input), a file, a folder (every text file in it), a pattern such as ``logs/*.log``, or an
