@@ -196,3 +196,13 @@ def test_facts_and_culprit(tmp_path: Path) -> None:
     ).classifications
     assert found.facts == {"gpu": 3, "rank": 2, "size": 1024**2, "told": True}
     assert (found.culprit.gpu, found.culprit.rank, found.culprit.pid, found.culprit.component) == (3, 2, 77, "Worker_TP2")
+
+
+@pytest.mark.parametrize(("other", "cause"), [("vllm-1", None), ("vllm-2", "missing-executable")])
+def test_a_replica_that_starts_does_not_speak_for_another(builtin: Classifier, other: str, cause: str | None) -> None:
+    found = builtin.classify(
+        "vllm-1  | /start.sh: line 11: nvidia-cuda-mps: command not found\n"
+        f"{other}  | (APIServer pid=1) INFO 11-30 19:36:46 [api_utils.py:347] vLLM API server version 0.32.0\n"
+        f"{other}  | (APIServer pid=1) INFO:     Application startup complete.\n"
+    ).cause
+    assert (found and found.id) == cause

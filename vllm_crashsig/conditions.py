@@ -66,7 +66,11 @@ class Conditions:
             return [
                 h
                 for h in self.refer(ref, owner)
-                if h.line != hit.line and _placed(hit, h, unless) and _near(hit, h, unless) and _side(hit, h, unless)
+                if h.line != hit.line
+                and _placed(hit, h, unless)
+                and _near(hit, h, unless)
+                and _side(hit, h, unless)
+                and not self._is_other_replicas(h, hit)
             ]
 
         if unless.any_of and not any(near(r) for r in unless.any_of):
@@ -76,6 +80,13 @@ class Conditions:
         if unless.ordered and not self._ordered([near(r) for r in unless.ordered], unless):
             return False
         return all(sum(h.line.count for h in near(r)) >= least for r, least in unless.count.items())
+
+    def _is_other_replicas(self, milestone: Hit, hit: Hit) -> bool:
+        """Whether a line tells how far another container of the same stream has come, which says nothing of this one."""
+        theirs, own = milestone.line.scope.container, hit.line.scope.container
+        if theirs is None or own is None or theirs == own or milestone.line.source != hit.line.source:
+            return False
+        return self._catalogue[milestone.fingerprint].indicators[milestone.indicator].milestone is not None
 
     def _count(self, ref: str, owner: Fingerprint) -> int:
         fingerprint_id, indicator = resolve_ref(ref, owner.id, owner.indicators)
