@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tiny import classifier, fingerprint, indicator
 
-from vllm_crashsig import Report
+from vllm_crashsig import Classifier, Report
 
 ALPHA, BETA, GAMMA = (indicator(rf"{n}(?: on rank (?P<rank>\d+))?", weight="supporting") for n in ("alpha", "beta", "gamma"))
 FACTS = {"rank": {"type": "rank", "label": "rank"}}
