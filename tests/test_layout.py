@@ -267,6 +267,9 @@ def test_records_are_turned_round_and_not_their_lines(tmp_path: Path) -> None:
         ("rate(x[2m]) > 3 and y[0m]", "rate(x[2m]) > 3 and y[0m]"),
         ("out[31mof", "out[31mof"),  # would put a word together
         ("a[0] b[10m c & d &foo; [m]", "a[0] b[10m c & d &foo; [m]"),
+        ("RuntimeError: [address=0.0.0.0:37821, pid=37851] CUDA out of memory", "RuntimeError: CUDA out of memory"),
+        ("ValueError: [address=unixsocket:///1, pid=7] x [address=10.0.0.1:5, pid=8] y", "ValueError: x y"),
+        ("connect [address=10.0.0.1:5] and [address=, pid=8]", "connect [address=10.0.0.1:5] and [address=, pid=8]"),
         ("\u00e9\u6f22 \u2588", "\u00e9\u6f22 \u2588"),
     ],
 )

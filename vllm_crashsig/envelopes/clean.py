@@ -33,7 +33,12 @@ _TYPOGRAPHIC = {"\u00a0": " ", "\u202f": " ", "\u2018": "'", "\u2019": "'", "\u2
 """What chats, mail programs and word processors make of spaces and quotes."""
 _TYPED = str.maketrans(_TYPOGRAPHIC)
 
+_ACTOR = lazy(r"\[address=[^\s,\]]{1,200}, pid=\d{1,10}\] ")
+"""What xoscar, on which Xinference runs vLLM, writes into the middle of an exception that comes from another of its processes:
+``RuntimeError: [address=0.0.0.0:37821, pid=37851] CUDA out of memory`` (xoscar backends/message.pyx: _AsCauseBase)."""
+
 SPOILERS = (
+    "[address=",
     *(f"{before}{code}m" for code in _CODES for before in "[;"),
     *(f"{before}0{code}m" for code in _CODES if code < 10 for before in "[;"),
     "[m[K",
@@ -46,7 +51,8 @@ SPOILERS = (
 
 
 def strip_escapes(text: str) -> str:
-    """Remove terminal escape sequences, also in their printed and in their mutilated form, and undo what pasting does."""
+    """Remove terminal escape sequences, also in their printed and in their mutilated form, and what else stands in the middle of
+    messages; and undo what pasting does."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "[" in text:
@@ -56,6 +62,8 @@ def strip_escapes(text: str) -> str:
                 text = _without_remains(text)
                 break
             at = text.find("m", at + 1)
+        if "[address=" in text:
+            text = _ACTOR.sub("", text)
     if "&" in text:
         text = _ENTITY.sub(lambda match: _ENTITIES[match.group()], text)
     return text if text.isascii() else text.translate(_TYPED)
