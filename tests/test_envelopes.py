@@ -249,6 +249,9 @@ LINES: list[tuple[str, str, list[str], dict[str, Any]]] = [
     ('time=2026-11-30T19:41:58.25Z level=ERROR msg="x y" err=z', 'msg="x y" err=z', ["logfmt"], {"level": "error"}),
     ("time=2026-11-30T19:41:58.25Z level=WARN source=/src/a.go:3 msg=x", "msg=x", ["logfmt"], {"level": "warning"}),
     ('ts=2026-11-30T19:41:58.25Z caller=main.go:12 level=info msg="x"', 'msg="x"', ["logfmt"], {"time": T + 0.25}),
+    ("2026-11-30T19:41:58.25Z | x | y", "x | y", ["rfc3339"], {"time": T + 0.25}),
+    ("2026-11-30T19:41:58.25Z | 0  H100 | x |", "| 0  H100 | x |", ["rfc3339"], {"time": T + 0.25}),
+    ("2026-11-30 19:41:58 | 0  H100 | x |", "| 0  H100 | x |", ["timestamp"], {}),
     ('time="2026-11-30T19:41:58.25Z" level=error msg="x"', 'msg="x"', ["logfmt"], {"level": "error", "time": T + 0.25}),
     ("2026-11-30T19:41:58,250 [INFO ] W-9-m-stdout MODEL_LOG - (Worker pid=3) x", "x", ["torchserve", "vllm"], {"pid": 3}),
     ('2026-11-30T19:41:58Z {app="vllm", pod="v-0"} x', "x", ["rfc3339", "loki"], {}),
@@ -605,6 +608,12 @@ JSON: list[tuple[bytes, str, dict[str, Any]]] = [
         {"layer": "dmesg", "component": "kernel", "level": "warning"},
     ),
     (b'   {"pri":3,"time":2053.610905,"msg":"x"},', "x", {"layer": "dmesg", "time": 2053.610905, "level": "error"}),
+    # stern puts a message that is a record of the journal in as it is
+    (
+        b'{"pod":"p","container":"c","message":{"MESSAGE":"x","__CURSOR":"s","_HOSTNAME":"n1","_PID":"7","_COMM":"dockerd"}}',
+        "x",
+        {"layer": "json", "container": "p/c", "node": "n1", "pid": 7, "component": "dockerd"},
+    ),
     (
         b'{"asctime": "2026-11-30 19:41:58,250", "levelname": "ERROR", "process": 7, "message": "x"}',
         "x",

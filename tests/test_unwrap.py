@@ -141,6 +141,7 @@ SLOW_OK = settings(max_examples=300, deadline=None, suppress_health_check=[Healt
 
 
 @given(LOGS, st.integers(0, 30))
+@example(b'{"log":"\\\\n","stream":"stdout","time":"2026-11-30T19:41:58.5Z"}\n', 0)
 @example(b'{"log":"a\\\\temp \\u003cb\\u003e\\n","stream":"stdout","time":"2026-11-30T19:41:58.5Z"}\n', 0)
 @example(
     b'{"log":"CUDA\\u001b[31m out of memory. Tried to allocate\\n","stream":"stdout","time":"2026-11-30T19:41:58.5Z"}\n', 20

@@ -53,6 +53,8 @@ _COMMON = ((b"\\u001b", b"\x1b"), (b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u
 _MARK = b"\x01"
 """Stands for an escaped backslash. JSON does not let it stand for itself."""
 _MESSAGE = lazy(rb'"MESSAGE" ?: ?"([^"\\\n]*(?:\\.[^"\\\n]*)*)"')
+_NO_BREAK = b'\\\\n"'
+"""A backslash and an n at the end of a text, which are no newline."""
 _DOCKER_END = b'\\n","stream":"'
 
 
@@ -99,9 +101,11 @@ def _suspects(text: bytes, lines: int, shapes: Gate) -> Iterator[int | None]:
             index += text.count(b"\n", at, match.start())
             at = match.start()
             yield index
-    if b'"log"' in text and text.count(_DOCKER_END) != lines:  # Docker's text ends with a newline unless the line goes on
+    # Docker's text ends with a newline unless the line goes on
+    unended = odd is not None and _NO_BREAK in text
+    if b'"log"' in text and (unended or text.count(_DOCKER_END) != lines):
         for index, record in enumerate(text.split(b"\n")):
-            if b'"log"' in record and b'"time"' in record and b'\\n"' not in record:
+            if b'"log"' in record and b'"time"' in record and (b'\\n"' not in record or _NO_BREAK in record):
                 yield index
 
 

@@ -193,6 +193,8 @@ CLOCK = r"([0-2]\d:[0-5]\d:[0-6]\d)"
 FRACTION = r"(?:[.,](\d{1,9}))?"
 ZONE = r"(Z|[+-]\d\d:?\d\d)"
 """Building blocks of time stamps; each holds one group. Use with ``re.ASCII``."""
+BAR = r"\|(?!.*\|[ \t]*$)"
+"""Between a prefix and the text; in a line that ends with one too, it is the border of a table (of nvidia-smi's)."""
 ZONE_NAME = (
     r"(?: (?:UTC|GMT|[ECMP][SD]T|AK[SD]T|HST|[WCE]ES?T|CES?T|BST|MSK|IST|PKT|HKT|SGT|WIB|[JK]ST|AW?[CE]?[SD]T|NZ[SD]T|BRT)"
     r"(?=[ \]]))?"

@@ -51,8 +51,8 @@ SPOILERS = (
 
 
 def strip_escapes(text: str) -> str:
-    """Remove terminal escape sequences, also in their printed and in their mutilated form, and what else stands in the middle of
-    messages; and undo what pasting does."""
+    """Remove terminal escape sequences, also in their printed and in their mutilated form, and what else stands in the middle
+    of messages; and undo what pasting does."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "[" in text:

@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 from ..lazy import lazy
 from ..nouns import dataclass
-from .base import CLOCK, DAY, FRACTION, ZONE, ZONE_NAME, Peeled, Prefix, set_iso
+from .base import BAR, CLOCK, DAY, FRACTION, ZONE, ZONE_NAME, Peeled, Prefix, set_iso
 
 
 def _stamp(match: re.Match[str], peeled: Peeled) -> None:
     set_iso(peeled, *match.groups())
 
 
-RFC3339 = Prefix("rfc3339", lazy(rf"{DAY}T{CLOCK}{FRACTION}{ZONE}{ZONE_NAME}(?: \|)?(?:[ \t]|$)", re.ASCII), _stamp)
+RFC3339 = Prefix("rfc3339", lazy(rf"{DAY}T{CLOCK}{FRACTION}{ZONE}{ZONE_NAME}(?: {BAR})?(?:[ \t]|$)", re.ASCII), _stamp)
 """``2026-11-30T19:41:58.123456789Z text``: docker logs -t (moby daemon/logger/loggerutils, RFC3339NanoFixed),
 kubectl logs --timestamps, and the log files of GitHub Actions (seven digits)."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from ..lazy import lazy
-from .base import CLOCK, DAY, FRACTION, LEVEL_WORD, ZONE, ZONE_NAME, Peeled, Prefix, seconds_of, set_iso
+from .base import BAR, CLOCK, DAY, FRACTION, LEVEL_WORD, ZONE, ZONE_NAME, Peeled, Prefix, seconds_of, set_iso
 
 _STAMP = rf"{DAY}[T ]{CLOCK}{FRACTION}(?: ?{ZONE})?{ZONE_NAME}"
 _LOGGER = r"(?:__main__|root|[a-z_][a-z0-9_]*(?:\.[a-z_][a-z0-9_]*)+)"
@@ -57,7 +57,7 @@ SPACED = Prefix(
 """``2026-11-30 12:00:00,123 ERROR name: text`` and ``.. [ERROR] name: text``. Where a time stamp of the transport stands before
 a header of vLLM, Ray or uvicorn, it must not swallow that header's level."""
 
-TIME = Prefix("timestamp", lazy(rf"{_STAMP}:?()(?: +- +| \|(?: |$)| )", re.ASCII), _stamped)
+TIME = Prefix("timestamp", lazy(rf"{_STAMP}:?()(?: +- +| {BAR}(?: |$)| )", re.ASCII), _stamped)
 """``2026-11-30 12:00:00.123 text``; ``.. | text`` (Docker Desktop); ``2026-11-30 12:00:00.123 EDT text`` (Google's Logs
 Explorer), ``2026-11-30T12:00:00.123 +08:00 CST text`` and ``2026-11-30 12:00:00.123 +0800 CST text`` (Go's time.String)."""
 

@@ -167,10 +167,14 @@ def _generic(record: Record) -> tuple[str, Fields] | None:
     fields = _fields("json", time=None, source=record.get("stream") or record.get("_stream") or record.get("LogSource"))
     own: Fields = {}
     if inner is not record and inner is not record.get("_source"):  # what the program said of itself goes first
+        known = next((found for matches, decode in _KINDS[:-1] if matches(inner) and (found := decode(inner))), None)
+        own = known[1] if known is not None else own
         _add_common(own, inner)
         fields.update(_known(level=own.get("level"), pid=own.get("pid"), rank=own.get("rank"), component=own.get("component")))
     _add_common(fields, record)
     if inner is not record:
+        for name, value in own.items():
+            fields.setdefault(name, value)
         _add_common(fields, inner)
     if any(key in record for key in _MASKED) and ("level" not in own or "attributes" in record):
         fields.pop("level", None)
