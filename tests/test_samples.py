@@ -47,8 +47,8 @@ def strings(value: object) -> Iterator[str]:
 
 
 def readings(line: str) -> Iterator[str]:
-    """What a line of the file may say: itself, and the texts in it where it is JSON."""
-    yield line
+    """What a line of the file may say: itself, without what xoscar writes into it, and the texts in it where it is JSON."""
+    yield re.sub(r"\[address=\S+, pid=\d+\] ", "", line)
     if line.lstrip().startswith("{"):
         try:
             yield from strings(json.loads(line))
