@@ -115,8 +115,9 @@ def here(run: Callable[[], object]) -> Callable[[], Cost]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """That of a child: this checkout's package, whatever is installed."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+    """That of a child: this checkout's package, whatever is installed, with its bytecode kept, as it is where it is installed."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(ROOT), **more}
 
 
 def command(arguments: Sequence[str], fine: Sequence[int] = (0,), **more: str) -> Callable[[], Cost]:
