@@ -115,7 +115,7 @@ def here(run: Callable[[], object]) -> Callable[[], Cost]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """That of a child: this checkout's package, whatever is installed, with its bytecode kept, as it is where it is installed."""
+    """That of a child: this checkout's package, whatever is installed; its bytecode is kept, as that of an installed one is."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPATH": str(ROOT), **more}
 
