@@ -13,6 +13,8 @@ from wrapping import BEGIN, DOCUMENTS, TRANSPORTS, Envelope, Spoken
 from vllm_crashsig import Report
 from vllm_crashsig.framing import Frame
 from vllm_crashsig.nested import lay_bare
+from vllm_crashsig.records import reader_for
+from vllm_crashsig.records.rows import _COLUMNS
 from vllm_crashsig.unwrap import Unwrapper
 
 LOG = (
@@ -174,3 +176,9 @@ def test_verbose_with_values_of_many_lines() -> None:
     found = told(data)
     assert [text.strip() for text, _ in found] == ["one", "two", "three"]
     assert (found[1][1] or {})["pid"] == 7 and (found[1][1] or {})["clock"] == "utc"
+
+
+@pytest.mark.parametrize("name", [*_COLUMNS["time"], "@timestamp", "tsNs", "TimeGenerated [UTC]"])
+def test_every_name_of_a_time_makes_a_header_looked_at(name: str) -> None:
+    """The readers are loaded only where the first line names a time; what they know of names is told in `records.rows`."""
+    assert reader_for(f"{name},message".encode()) is not None

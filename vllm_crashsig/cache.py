@@ -32,8 +32,8 @@ KEPT = 8
 
 def cache_directory() -> str | None:
     """Where compiled things are kept; None when caching is off."""
-    told = os.environ.get(ENVIRONMENT)
-    if told and told.lower() in ("off", "0", "no", "none"):
+    told = os.environ.get(ENVIRONMENT, "").strip()
+    if told.lower() in ("off", "0", "no", "none"):
         return None
     try:
         if told:

@@ -242,20 +242,18 @@ def leave(status: int) -> NoReturn:
 
     As ever where something wants to be done at the end: a function that is registered for it, a thread to wait for.
     """
-    waiting = getattr(atexit, "_ncallbacks", lambda: 1)() or threading.active_count() > 1
-    if not waiting:
+    if not getattr(atexit, "_ncallbacks", lambda: 1)() and threading.active_count() == 1:
         try:
-            for stream in (sys.stdout, sys.stderr):
-                if stream is not None:
-                    stream.flush()
-        except (OSError, ValueError):
-            sys.exit(status)
-        os._exit(status)
+            for stream in filter(None, (sys.stdout, sys.stderr)):
+                stream.flush()
+            os._exit(status)
+        except (OSError, ValueError):  # told as Python tells it
+            pass
     sys.exit(status)
 
 
-def entry() -> Any:
-    """Console-script entry."""
+def entry() -> NoReturn:
+    """What `__main__` starts."""
     plain.allow()
     gc.set_threshold(50_000, 20, 20)  # starting makes many objects that stay, and hardly any circles
     leave(run())
